@@ -1,0 +1,68 @@
+// What configuration says about one worker. Members that are not set inherit the gateway's value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/config/defaults.hpp"
+#include "host/config/option_value.hpp"
+#include "host/config/worker_url.hpp"
+
+namespace smg {
+
+struct WorkerOverload {
+  std::optional<std::uint64_t> waiting_requests;  // >= 1
+  std::optional<double> token_usage;              // (0, 1]
+
+  bool operator==(const WorkerOverload&) const = default;
+};
+
+struct WorkerHealth {
+  std::optional<std::uint64_t> timeout_secs;
+  std::optional<std::uint64_t> check_interval_secs;
+  std::optional<std::uint32_t> success_threshold;
+  std::optional<std::uint32_t> failure_threshold;
+  std::optional<bool> disable_health_check;
+  std::optional<std::uint64_t> drain_settle_secs;
+
+  bool operator==(const WorkerHealth&) const = default;
+};
+
+struct WorkerResilience {
+  std::optional<std::uint32_t> max_retries;
+  std::optional<std::uint64_t> initial_backoff_ms;
+  std::optional<std::uint64_t> max_backoff_ms;
+  std::optional<double> backoff_multiplier;
+  std::optional<double> jitter_factor;
+  std::optional<bool> disable_retry;
+  std::optional<std::uint32_t> cb_failure_threshold;
+  std::optional<std::uint32_t> cb_success_threshold;
+  std::optional<std::uint64_t> cb_timeout_secs;
+  std::optional<std::uint64_t> cb_window_secs;
+  std::optional<bool> disable_circuit_breaker;
+  std::optional<std::vector<std::uint16_t>> retryable_status_codes;
+  std::optional<std::vector<std::uint16_t>> capacity_status_codes;
+
+  bool operator==(const WorkerResilience&) const = default;
+};
+
+struct WorkerSpec {
+  WorkerUrl url;
+  std::vector<std::string> models;      // empty: any model
+  std::string worker_type = "regular";  // regular, prefill, decode, encode
+  std::string runtime;                  // empty: detect
+  StringMap labels;
+  std::uint32_t priority = defaults::kWorkerPriority;
+  double cost = defaults::kWorkerCost;
+  std::string api_key;  // a secret: never in a message
+  std::optional<std::uint64_t> load_monitor_interval_secs;
+  WorkerOverload overload;
+  WorkerHealth health;
+  WorkerResilience resilience;
+
+  bool operator==(const WorkerSpec&) const = default;
+};
+
+}  // namespace smg

@@ -1,0 +1,54 @@
+#include "host/fleet/endpoint.hpp"
+
+#include <array>
+
+namespace smg {
+
+// Walks from loop to loop, the control loop last: quiesce on each, then close.
+struct Endpoints::Closing : smg_task {
+  Endpoints* owner = nullptr;
+  std::unique_ptr<Endpoint> endpoint;
+  std::uint32_t loop = 0;
+
+  static void step(smg_task* task) {
+    auto* self = static_cast<Closing*>(task);
+    self->endpoint->api().quiesce(self->endpoint->handle());
+    if (++self->loop < self->owner->loops_.count()) {
+      self->owner->loops_.at(self->loop).post(self);
+      return;
+    }
+    self->endpoint->api().close(self->endpoint->handle());
+    Endpoints* owner = self->owner;
+    delete self;
+    owner->open_.fetch_sub(1, std::memory_order_release);
+  }
+};
+
+std::shared_ptr<Endpoint> Endpoints::open(const TransportRef& transport,
+                                          const WorkerDescription& description,
+                                          std::shared_ptr<LiveBlock> live, std::uint64_t ref,
+                                          std::uint32_t slot, std::string& error) {
+  auto worker = std::make_unique<WorkerView>(description, &live->live, ref, slot);
+  std::array<char, 512> text;
+  smg_error failure{text.data(), text.size(), 0};
+  void* handle = nullptr;
+  if (transport.api->open(transport.self, &worker->abi(), &handle, &failure) != SMG_OK) {
+    error.assign(text.data(), failure.size);
+    if (error.empty()) error = "transport " + transport.name + " refused " + description.url;
+    return nullptr;
+  }
+  open_.fetch_add(1, std::memory_order_relaxed);
+  auto endpoint =
+      std::make_unique<Endpoint>(transport, std::move(worker), std::move(live), handle);
+  return {endpoint.release(), [this](Endpoint* gone) { close(std::unique_ptr<Endpoint>(gone)); }};
+}
+
+void Endpoints::close(std::unique_ptr<Endpoint> endpoint) {
+  auto* closing = new Closing;
+  closing->run = Closing::step;
+  closing->owner = this;
+  closing->endpoint = std::move(endpoint);
+  loops_.at(0).post(closing);
+}
+
+}  // namespace smg

@@ -1,0 +1,61 @@
+// A worker's endpoint at its transport: opened once, shared by all versions of the worker behind one URL.
+//
+// Opened on the control thread. When the last holder lets go, on whatever thread, the endpoint is quiesced on
+// every loop and closed on the control thread; Endpoints::all_closed() tells when that is done.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "host/fleet/worker.hpp"
+#include "host/loop/loop_group.hpp"
+#include "smg/transport.h"
+
+namespace smg {
+
+// A transport instance as the fleet needs it. Owned by the plugin registry; outlives every endpoint.
+struct TransportRef {
+  const smg_transport_api* api = nullptr;
+  void* self = nullptr;
+  std::string name;
+};
+
+class Endpoint {
+ public:
+  Endpoint(const TransportRef& transport, std::unique_ptr<WorkerView> worker,
+           std::shared_ptr<LiveBlock> live, void* handle)
+      : transport_(transport), worker_(std::move(worker)), live_(std::move(live)), handle_(handle) {}
+
+  const TransportRef& transport() const { return transport_; }
+  const smg_transport_api& api() const { return *transport_.api; }
+  void* handle() const { return handle_; }
+
+ private:
+  const TransportRef& transport_;
+  std::unique_ptr<WorkerView> worker_;  // what the transport was shown: must stay until close
+  std::shared_ptr<LiveBlock> live_;
+  void* handle_;
+};
+
+// Opens endpoints, and closes them where the rules of the ABI want it done. Outlives all of them.
+class Endpoints {
+ public:
+  explicit Endpoints(LoopGroup& loops) : loops_(loops) {}
+
+  // [control] nullptr and a sentence in `error` if the transport refuses.
+  std::shared_ptr<Endpoint> open(const TransportRef& transport, const WorkerDescription& description,
+                                 std::shared_ptr<LiveBlock> live, std::uint64_t ref,
+                                 std::uint32_t slot, std::string& error);
+  bool all_closed() const { return open_.load(std::memory_order_acquire) == 0; }
+
+ private:
+  struct Closing;
+  void close(std::unique_ptr<Endpoint> endpoint);
+
+  LoopGroup& loops_;
+  std::atomic<std::uint32_t> open_{0};
+};
+
+}  // namespace smg

@@ -1,0 +1,76 @@
+// The registry of workers: who is there, which pools they form, and their state words.
+//
+// Membership changes on the control thread only. Snapshots are taken by any thread: compare generation(), then fetch.
+// State words change through set_state(), from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/bus/bus.hpp"
+#include "host/fleet/endpoint.hpp"
+#include "host/fleet/snapshot.hpp"
+
+namespace smg {
+
+class Registry {
+ public:
+  // Which policy chooses for a model. The answer must outlive the registry.
+  using PolicyFor = std::function<const PolicyRef*(std::string_view model)>;
+
+  Registry(Endpoints& endpoints, Metrics& metrics, Bus& bus, PolicyFor policy_for);
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  // [control] Opens an endpoint and publishes the worker as Pending. nullptr and a sentence in `error`: the URL is
+  // taken, or the transport refused.
+  std::shared_ptr<Worker> add(WorkerDescription description, const TransportRef& transport,
+                              std::string& error);
+  // [control] Replaces the description of a present worker: same URL, live block and endpoint, new ref.
+  std::shared_ptr<Worker> update(const std::shared_ptr<Worker>& worker,
+                                 WorkerDescription description);
+  // [control] Takes the worker out of routing now. Its requests end in peace, then its endpoint closes.
+  void remove(const std::shared_ptr<Worker>& worker);
+  void remove_all();
+
+  // [any] The present worker with that ref, or nullptr.
+  std::shared_ptr<Worker> find(std::uint64_t ref) const;
+
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  std::shared_ptr<const FleetSnapshot> snapshot() const;
+
+  // [any] Replaces the bits of `mask` in the worker's state word by `bits`; counts an epoch if eligibility moved
+  // and tells the bus if the status did. Returns the word before.
+  std::uint32_t set_state(const Worker& worker, std::uint32_t mask, std::uint32_t bits);
+
+ private:
+  void publish();  // REQUIRES: mutex_ held
+  std::shared_ptr<const Pool> make_pool(std::string_view model, std::vector<std::shared_ptr<Worker>> members);
+  void announce(std::uint32_t type, const Worker& worker);
+
+  Endpoints& endpoints_;
+  Metrics& metrics_;
+  Bus& bus_;
+  PolicyFor policy_for_;
+  Family requests_active_;
+  Family health_;
+  Family pool_size_;
+  Family selections_;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const FleetSnapshot> snapshot_;
+  std::atomic<std::uint64_t> generation_{0};
+  std::vector<std::shared_ptr<Worker>> workers_;
+  std::uint64_t next_ref_ = 1;
+  std::vector<std::uint32_t> free_slots_;
+  std::uint32_t next_slot_ = 0;
+  alignas(64) std::uint64_t epoch_ = 1;
+};
+
+}  // namespace smg

@@ -1,0 +1,60 @@
+// The fleet as one request sees it: immutable, swapped whole when membership changes.
+//
+// A pool is the workers of one model (of one type and transport; regular HTTP is the only such set now) together with
+// the policy that chooses among them. Loops keep the snapshot they saw last and ask for a newer one by generation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "host/fleet/worker.hpp"
+#include "host/metrics/metrics.hpp"
+#include "smg/policy.h"
+
+namespace smg {
+
+// A policy instance as routing needs it. Owned by whoever made the instance; outlives every snapshot.
+struct PolicyRef {
+  const smg_policy_api* api = nullptr;
+  void* self = nullptr;
+  std::string name;
+  std::uint32_t needs = 0;
+  Series faults;
+};
+
+struct Pool {
+  std::string model;
+  std::vector<std::shared_ptr<Worker>> members;
+  std::vector<const smg_worker*> workers;
+  std::vector<const smg_worker_live*> live;
+  const PolicyRef* policy = nullptr;
+  Series selections;  // smg_worker_selection_total of this pool and policy
+  smg_pool view{};
+};
+
+struct TransparentHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+};
+
+struct FleetSnapshot {
+  std::uint64_t generation = 0;
+  std::unordered_map<std::string, std::shared_ptr<const Pool>, TransparentHash, std::equal_to<>> pools;
+  std::shared_ptr<const Pool> all;  // for the model `unknown`
+  std::vector<std::shared_ptr<Worker>> workers;  // in order of registration
+
+  // The pool for a canonical model id, or nullptr. `unknown` means any worker.
+  const Pool* find(std::string_view model) const {
+    if (model == "unknown") return all->members.empty() ? nullptr : all.get();
+    const auto found = pools.find(model);
+    return found == pools.end() ? nullptr : found->second.get();
+  }
+};
+
+}  // namespace smg

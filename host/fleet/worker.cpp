@@ -1,0 +1,57 @@
+#include "host/fleet/worker.hpp"
+
+#include "host/base/views.hpp"
+
+namespace smg {
+
+WorkerView::WorkerView(WorkerDescription description, const smg_worker_live* live,
+                       std::uint64_t ref, std::uint32_t slot)
+    : description_(std::move(description)) {
+  for (const auto& model : description_.models) models_.push_back(view(model));
+  for (const auto& [key, value] : description_.labels) labels_.push_back({view(key), view(value)});
+  abi_.struct_size = sizeof abi_;
+  abi_.type = description_.type;
+  abi_.ref = ref;
+  abi_.slot = slot;
+  abi_.dp_rank = description_.dp_rank;
+  abi_.dp_size = description_.dp_size;
+  abi_.priority = description_.priority;
+  abi_.cost = description_.cost;
+  abi_.id = view(description_.id);
+  abi_.url = view(description_.url);
+  abi_.base_url = view(description_.base_url);
+  abi_.scheme = view(description_.scheme);
+  abi_.host = view(description_.host);
+  abi_.base_path = view(description_.base_path);
+  abi_.port = description_.port;
+  abi_.models = models_.data();
+  abi_.model_count = static_cast<std::uint32_t>(models_.size());
+  abi_.runtime = view(description_.runtime);
+  abi_.api_key = view(description_.api_key);
+  abi_.labels = labels_.data();
+  abi_.label_count = static_cast<std::uint32_t>(labels_.size());
+  abi_.live = live;
+}
+
+Worker::Worker(WorkerDescription description, std::shared_ptr<LiveBlock> live, std::uint64_t ref,
+               std::uint32_t slot, std::shared_ptr<Endpoint> endpoint, Series requests_active)
+    : live_(std::move(live)),
+      view_(std::move(description), &live_->live, ref, slot),
+      endpoint_(std::move(endpoint)),
+      requests_active_(requests_active) {
+  const auto& key = view_.description().api_key;
+  if (!key.empty()) authorization_ = "Bearer " + key;
+}
+
+const char* worker_type_name(std::uint32_t type) {
+  static constexpr const char* kNames[] = {"regular", "prefill", "decode", "encode"};
+  return type < 4 ? kNames[type] : "regular";
+}
+
+const char* status_name(std::uint32_t state) {
+  static constexpr const char* kNames[] = {"pending", "ready", "not_ready", "failed", "draining"};
+  const std::uint32_t status = state & SMG_STATE_STATUS_MASK;
+  return status < 5 ? kNames[status] : "pending";
+}
+
+}  // namespace smg

@@ -1,0 +1,132 @@
+#include "host/metrics/listener.hpp"
+
+#include <Poco/Exception.h>
+#include <Poco/Net/HTTPRequestHandler.h>
+#include <Poco/Net/HTTPRequestHandlerFactory.h>
+#include <Poco/Net/HTTPServer.h>
+#include <Poco/Net/HTTPServerParams.h>
+#include <Poco/Net/HTTPServerRequest.h>
+#include <Poco/Net/HTTPServerResponse.h>
+#include <Poco/Net/IPAddress.h>
+#include <Poco/Net/ServerSocket.h>
+#include <Poco/ThreadPool.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "host/metrics/exposition.hpp"
+
+namespace smg {
+namespace {
+
+using Poco::Net::HTTPRequest;
+using Poco::Net::HTTPResponse;
+
+class Handler : public Poco::Net::HTTPRequestHandler {
+ public:
+  explicit Handler(const Metrics& metrics) : metrics_(metrics) {}
+
+  void handleRequest(Poco::Net::HTTPServerRequest& request,
+                     Poco::Net::HTTPServerResponse& response) override {
+    const std::string& uri = request.getURI();
+    std::string body;
+    response.setContentType("text/plain; version=0.0.4; charset=utf-8");
+    if (uri.substr(0, uri.find('?')) != "/metrics") {
+      response.setStatusAndReason(HTTPResponse::HTTP_NOT_FOUND);
+      response.setContentType("text/plain; charset=utf-8");
+      body = "not found: metrics are at /metrics\n";
+    } else if (request.getMethod() != HTTPRequest::HTTP_GET &&
+               request.getMethod() != HTTPRequest::HTTP_HEAD) {
+      response.setStatusAndReason(HTTPResponse::HTTP_METHOD_NOT_ALLOWED);
+      response.setContentType("text/plain; charset=utf-8");
+      response.set("Allow", "GET, HEAD");
+      body = "use GET\n";
+    } else {
+      body = exposition_text(metrics_);
+    }
+    response.sendBuffer(body.data(), body.size());
+  }
+
+ private:
+  const Metrics& metrics_;
+};
+
+class HandlerFactory : public Poco::Net::HTTPRequestHandlerFactory {
+ public:
+  explicit HandlerFactory(const Metrics& metrics) : metrics_(metrics) {}
+  Poco::Net::HTTPRequestHandler* createRequestHandler(
+      const Poco::Net::HTTPServerRequest& /*request*/) override {
+    return new Handler(metrics_);
+  }
+
+ private:
+  const Metrics& metrics_;
+};
+
+Poco::Net::IPAddress parse_host(std::string_view host) {
+  std::string_view bare = host;
+  if (bare.size() > 2 && bare.front() == '[' && bare.back() == ']') {
+    bare = bare.substr(1, bare.size() - 2);
+  }
+  Poco::Net::IPAddress address;
+  if (!Poco::Net::IPAddress::tryParse(std::string(bare), address)) {
+    spdlog::warn("metrics host '{}' is no IP address: listening on 0.0.0.0", host);
+    return Poco::Net::IPAddress("0.0.0.0");
+  }
+  return address;
+}
+
+constexpr int kThreads = 4;
+constexpr int kTimeoutSeconds = 10;  // of a silent connection: it holds a thread
+
+}  // namespace
+
+struct MetricsListener::Impl {
+  Impl(const Metrics& metrics, Poco::Net::ServerSocket bound)
+      : socket(std::move(bound)),
+        pool("smg-metrics", 1, kThreads),
+        server(new HandlerFactory(metrics), pool, socket, parameters()) {
+    server.start();
+  }
+  ~Impl() { server.stopAll(true); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  static Poco::Net::HTTPServerParams::Ptr parameters() {
+    Poco::Net::HTTPServerParams::Ptr result = new Poco::Net::HTTPServerParams;
+    result->setMaxThreads(kThreads);
+    result->setMaxQueued(16);
+    result->setTimeout(Poco::Timespan(kTimeoutSeconds, 0));
+    result->setKeepAliveTimeout(Poco::Timespan(kTimeoutSeconds, 0));
+    return result;
+  }
+
+  Poco::Net::ServerSocket socket;
+  Poco::ThreadPool pool;
+  Poco::Net::HTTPServer server;
+};
+
+MetricsListener::MetricsListener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+MetricsListener::~MetricsListener() = default;
+
+std::unique_ptr<MetricsListener> MetricsListener::open(const Metrics& metrics,
+                                                       std::string_view host, std::uint16_t port,
+                                                       std::string& error) {
+  const Poco::Net::SocketAddress address(parse_host(host), port);
+  try {
+    Poco::Net::ServerSocket socket;
+    socket.bind(address, true, false);
+    socket.listen(64);
+    return std::unique_ptr<MetricsListener>(
+        new MetricsListener(std::make_unique<Impl>(metrics, std::move(socket))));
+  } catch (const Poco::Exception& exception) {
+    error = "cannot listen for metrics on " + address.toString() + ": " + exception.displayText() +
+            "; choose another address with [metrics] host and port";
+    return nullptr;
+  }
+}
+
+std::uint16_t MetricsListener::port() const { return impl_->socket.address().port(); }
+std::string MetricsListener::address() const { return impl_->socket.address().toString(); }
+
+}  // namespace smg
