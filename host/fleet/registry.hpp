@@ -16,6 +16,7 @@
 #include "host/bus/bus.hpp"
 #include "host/fleet/endpoint.hpp"
 #include "host/fleet/snapshot.hpp"
+#include "host/metrics/families.hpp"
 
 namespace smg {
 
@@ -24,7 +25,7 @@ class Registry {
   // Which policy chooses for a model. The answer must outlive the registry.
   using PolicyFor = std::function<const PolicyRef*(std::string_view model)>;
 
-  Registry(Endpoints& endpoints, Metrics& metrics, Bus& bus, PolicyFor policy_for);
+  Registry(Endpoints& endpoints, Families& families, Bus& bus, PolicyFor policy_for);
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
@@ -50,24 +51,23 @@ class Registry {
   std::uint32_t set_state(const Worker& worker, std::uint32_t mask, std::uint32_t bits);
 
  private:
-  void publish();  // REQUIRES: mutex_ held
+  // REQUIRES: mutex_ held. Returns the snapshot before.
+  std::shared_ptr<const FleetSnapshot> publish();
+  void tell_policies(const FleetSnapshot& before) const;
   std::shared_ptr<const Pool> make_pool(std::string_view model, std::vector<std::shared_ptr<Worker>> members);
   void announce(std::uint32_t type, const Worker& worker);
 
   Endpoints& endpoints_;
-  Metrics& metrics_;
+  Families& families_;
   Bus& bus_;
   PolicyFor policy_for_;
-  Family requests_active_;
-  Family health_;
-  Family pool_size_;
-  Family selections_;
 
   mutable std::mutex mutex_;
   std::shared_ptr<const FleetSnapshot> snapshot_;
   std::atomic<std::uint64_t> generation_{0};
   std::vector<std::shared_ptr<Worker>> workers_;
   std::uint64_t next_ref_ = 1;
+  std::uint64_t next_pool_generation_ = 1;  // unique over all pools, so it identifies one
   std::vector<std::uint32_t> free_slots_;
   std::uint32_t next_slot_ = 0;
   alignas(64) std::uint64_t epoch_ = 1;

@@ -4,6 +4,8 @@
 // the policy that chooses among them. Loops keep the snapshot they saw last and ask for a newer one by generation.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,6 +28,12 @@ struct PolicyRef {
   Series faults;
 };
 
+// Handles of the router's metrics for one pool, looked up at first use: [endpoint][0: requests, 1: streamed requests,
+// 2: duration]. Numbers as Series::id() gives them.
+struct PoolSeries {
+  std::array<std::array<std::atomic<std::uint64_t>, 3>, 10> ids{};
+};
+
 struct Pool {
   std::string model;
   std::vector<std::shared_ptr<Worker>> members;
@@ -33,6 +41,7 @@ struct Pool {
   std::vector<const smg_worker_live*> live;
   const PolicyRef* policy = nullptr;
   Series selections;  // smg_worker_selection_total of this pool and policy
+  mutable PoolSeries series;
   smg_pool view{};
 };
 
@@ -48,6 +57,7 @@ struct FleetSnapshot {
   std::unordered_map<std::string, std::shared_ptr<const Pool>, TransparentHash, std::equal_to<>> pools;
   std::shared_ptr<const Pool> all;  // for the model `unknown`
   std::vector<std::shared_ptr<Worker>> workers;  // in order of registration
+  std::uint32_t needs = 0;  // SMG_NEEDS_* of all policies together
 
   // The pool for a canonical model id, or nullptr. `unknown` means any worker.
   const Pool* find(std::string_view model) const {

@@ -23,7 +23,7 @@ inline constexpr FamilyDescriptor kHttpConnectionsActive{
     "smg_http_connections_active", MetricType::kUpDownCounter,
     "Requests whose answer is not finished"};
 inline constexpr FamilyDescriptor kHttpInflightRequestAge{
-    "smg_http_inflight_request_age_count", MetricType::kGauge,
+    "smg_http_inflight_request_age_count", MetricType::kUpDownCounter,
     "Unfinished requests by age in seconds, not cumulative", {"gt", "le"}};
 inline constexpr FamilyDescriptor kHttpRateLimit{
     "smg_http_rate_limit_total", MetricType::kCounter,

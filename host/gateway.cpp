@@ -1,0 +1,201 @@
+#include "host/gateway.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "host/base/views.hpp"
+#include "host/config/duration.hpp"
+#include "host/loop/loop_service.hpp"
+#include "host/routing/exchange.hpp"
+
+namespace smg {
+namespace {
+
+MetricsOptions metrics_options(const Config& config, std::uint32_t loops) {
+  MetricsOptions options;
+  options.loops = loops;
+  options.duration_bounds = config.metrics.duration_buckets;
+  return options;
+}
+
+// True once `done` says so, false at the deadline or when `hurry` is set.
+template <class Done>
+bool wait_until(Done done, std::uint64_t deadline, const std::atomic<bool>& hurry) {
+  while (!done()) {
+    if (hurry.load() || Loop::clock() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+}  // namespace
+
+Gateway::Gateway(Config config, const PluginRegistry& plugins)
+    : config_(std::move(config)),
+      plugins_(plugins),
+      loops_(config_.server.runtime_worker_threads.value_or(available_cpus())),
+      metrics_(metrics_options(config_, loops_.count())),
+      families_(metrics_),
+      bus_(Loop::clock, &families_.bus_events_dropped),
+      resolver_(loops_),
+      endpoints_(loops_) {
+  install_loop_service(&loops_, &resolver_);
+}
+
+HostServices Gateway::services() {
+  HostServices services = HostServices::basic();
+  services.now = [] {
+    const Loop* loop = Loop::current();
+    return loop == nullptr ? Loop::clock() : loop->now();
+  };
+  services.metrics = &metrics_;
+  services.bus = &bus_;
+  services.loop = &loop_service();
+  services.resolve = &resolve_service();
+  services.gateway = this;
+  return services;
+}
+
+void Gateway::announce_plugin(const PluginInstance& instance, std::string_view state) {
+  smg_event_change event{};
+  event.event.struct_size = sizeof event;
+  event.event.type = SMG_EVENT_PLUGIN_STATE;
+  event.subject = view(instance.plugin().name());
+  event.text = view(state);
+  bus_.publish(event.event);
+}
+
+std::string Gateway::create_policy(const std::string& name) {
+  if (policies_.contains(name)) return {};
+  const auto plugin = plugins_.find(SMG_KIND_POLICY, name);
+  if (plugin == nullptr) return "no plugin offers the policy '" + name + "'";
+  std::string error;
+  const auto options = config_.plugin_options.find({SMG_KIND_POLICY, name});
+  auto instance = PluginInstance::create(
+      plugin, services(), options == config_.plugin_options.end() ? PluginOptions{} : options->second,
+      nullptr, error);
+  if (instance == nullptr) return error;
+  announce_plugin(*instance, "running");
+  PolicyEntry& entry = policies_[name];
+  entry.ref.api = &instance->policy();
+  entry.ref.self = instance->self();
+  entry.ref.name = name;
+  entry.ref.needs = instance->policy().needs;
+  entry.ref.faults = families_.plugin_faults.with({name, "selection"});
+  entry.instance = std::move(instance);
+  return {};
+}
+
+const TransportRef* Gateway::transport_for(const WorkerSpec& spec, std::string& error) {
+  for (const auto& name : plugins_.names(SMG_KIND_TRANSPORT)) {
+    const auto plugin = plugins_.find(SMG_KIND_TRANSPORT, name);
+    const smg_transport_api& api = plugin->transport();
+    const auto offers = [](const smg_view* list, std::uint32_t count, std::string_view wanted) {
+      return std::any_of(list, list + count, [&](smg_view item) { return text(item) == wanted; });
+    };
+    if (!offers(api.schemes, api.scheme_count, spec.url.scheme)) continue;
+    if (api.runtime_count > 0 && !offers(api.runtimes, api.runtime_count, spec.runtime)) continue;
+    if (const auto present = transports_.find(name); present != transports_.end()) {
+      return &present->second.ref;
+    }
+    const auto options = config_.plugin_options.find({SMG_KIND_TRANSPORT, name});
+    auto instance = PluginInstance::create(
+        plugin, services(),
+        options == config_.plugin_options.end() ? PluginOptions{} : options->second,
+        &Exchange::sink(), error);
+    if (instance == nullptr) return nullptr;
+    announce_plugin(*instance, "running");
+    TransportEntry& entry = transports_[name];
+    entry.ref.api = &instance->transport();
+    entry.ref.self = instance->self();
+    entry.ref.name = name;
+    entry.instance = std::move(instance);
+    return &entry.ref;
+  }
+  error = "worker " + spec.url.text + ": no plugin offers a transport for the scheme '" +
+          spec.url.scheme + "'";
+  return nullptr;
+}
+
+std::string Gateway::create_parts() {
+  if (auto error = create_policy(config_.policy.name); !error.empty()) return error;
+  for (const auto& [model, name] : config_.policy.models) {
+    if (auto error = create_policy(name); !error.empty()) return error;
+  }
+  registry_ = std::make_unique<Registry>(endpoints_, families_, bus_, [this](std::string_view model) {
+    return &policies_.find(config_.policy.name_for(model))->second.ref;
+  });
+  startup_ = std::make_unique<Startup>(loops_.control(), *registry_, config_);
+  for (const auto& spec : config_.workers) {
+    std::string error;
+    const TransportRef* transport = transport_for(spec, error);
+    if (transport == nullptr) return error;
+    if (error = startup_->begin(spec, *transport); !error.empty()) return error;
+  }
+  return {};
+}
+
+std::string Gateway::start() {
+  std::string error;
+  metrics_listener_ =
+      MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port, error);
+  if (metrics_listener_ == nullptr) return error;
+  loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
+  loops_.run_on(loops_.data_count(), [&] { error = create_parts(); });
+  if (!error.empty()) return error;
+  listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, config_);
+  if (error = listener_->open(); !error.empty()) return error;
+  smg_event_change event{};
+  event.event.struct_size = sizeof event;
+  event.event.type = SMG_EVENT_CONFIG_APPLIED;
+  event.after = 1;
+  bus_.publish(event.event);
+  spdlog::info("listening on {}:{}, metrics on {}/metrics, {} loops, policy {}", config_.server.host,
+               listener_->port(), metrics_listener_->address(), loops_.data_count(),
+               config_.policy.name);
+  return {};
+}
+
+void Gateway::shut_down(const std::atomic<bool>& hurry) {
+  if (listener_ == nullptr) return;
+  const std::uint64_t grace = seconds_to_ns(config_.server.shutdown_grace_period_secs);
+  const std::uint64_t begun = Loop::clock();
+  const std::uint64_t settle = std::min(grace / 2, seconds_to_ns(5));
+  spdlog::info("draining: no longer ready, {} requests running", listener_->busy());
+  listener_->announce_draining();
+  wait_until([] { return false; }, begun + settle, hurry);
+  listener_->stop_accepting();
+  if (!wait_until([&] { return listener_->busy() == 0; }, begun + grace, hurry)) {
+    spdlog::warn("closing {} requests that did not end in time", listener_->busy());
+  }
+}
+
+Gateway::~Gateway() {
+  listener_.reset();
+  if (registry_ != nullptr) {
+    loops_.run_on(loops_.data_count(), [&] {
+      startup_.reset();
+      registry_->remove_all();
+    });
+    const std::atomic<bool> patient{false};
+    if (!wait_until([&] { return endpoints_.all_closed(); }, Loop::clock() + seconds_to_ns(5),
+                    patient)) {
+      spdlog::warn("a transport did not let go of all its workers");
+    }
+  }
+  if (!policies_.empty() || !transports_.empty()) {
+    loops_.run_on(loops_.data_count(), [&] {
+      registry_.reset();
+      transports_.clear();
+      policies_.clear();
+    });
+  }
+  metrics_listener_.reset();
+  loops_.stop();
+  bus_.stop();
+}
+
+}  // namespace smg

@@ -1,0 +1,126 @@
+// One client connection: reads requests, hands them to routing or answers them here, writes answers.
+//
+// Belongs to one loop and lives until closed; deleted at the end of the turn in which it closes. Requests of one
+// connection are served one after the other, pipelined ones wait unread in `in_`. Output is corked per loop: what a
+// call-back writes goes out in one send when the call-back returns; what the kernel does not take is kept in `out_`, and
+// above a high-water mark the worker is paused.
+//
+// A client that closes its side is gone: its exchange is aborted at once. (A FIN does not tell whether the other direction
+// is still read; waiting to find out would let an engine work for nobody.)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "host/base/bytes.hpp"
+#include "host/http/listener_loop.hpp"
+#include "host/http/response_head.hpp"
+#include "host/http/routes.hpp"
+#include "host/routing/client.hpp"
+#include "host/routing/exchange.hpp"
+#include "smg/cpp/http1.hpp"
+#include "smg/host.h"
+
+namespace smg {
+
+class EventStream;
+
+class Connection final : public Client, private smg_watch {
+ public:
+  Connection(ListenerLoop& env, int socket);
+  ~Connection();
+
+  // False if the loop does not take it; then delete it.
+  bool start();
+  // Sends what this connection has in the loop's cork.
+  void flush_cork(std::string_view corked);
+  // Ends it: now if idle, else after the running answer.
+  void drain();
+  void close_now();
+  bool busy() const { return in_request_; }
+  std::uint64_t started() const { return started_; }
+
+  // Of the list of the loop's connections.
+  Connection* next = nullptr;
+  Connection** link = nullptr;
+
+ private:
+  friend class EventStream;
+
+  // Client
+  bool begin_response(const RelayedHead& head) override;
+  bool send_body(std::string_view data) override;
+  void end_response() override;
+  void release_response() override;
+  void take_back_response() override;
+  void cut_response() override;
+  void reply(const MadeReply& reply) override;
+
+  static void ready(smg_watch* watch, std::uint32_t events);
+  static void timer_fired(smg_timer* timer);
+  static void next_request(smg_task* task);
+  static void destroy(smg_task* task);
+
+  void on_ready(std::uint32_t events);
+  void read();
+  void parse_pending();
+  // Returns how much of the bytes was used.
+  std::size_t parse(const char* data, std::size_t size);
+  void begin_request(const http1::RequestHead& head);
+  void collect_headers(const http1::RequestHead& head);
+  void complete_request();
+  void refuse(std::uint32_t status, std::string_view reason);
+  void reply_text(std::uint32_t status, std::string_view text, bool close = false);
+  void count_head(std::uint32_t status, std::string_view error_code);
+  ReplyContext reply_context();
+  bool is_answering() const { return phase_ == Phase::answering; }
+
+  void write(std::string_view data);
+  void flush_backlog();
+  void go_on_later();
+  void finish_request();
+  void linger_and_close();
+  void client_gone();
+  void set_deadline(std::uint64_t after);
+
+  struct Timer : smg_timer {
+    Connection* owner;
+  };
+  struct Task : smg_task {
+    Connection* owner;
+  };
+  enum class Phase : std::uint8_t { idle, head, body, answering, lingering, closed };
+
+  ListenerLoop& env_;
+  Timer timer_{};
+  Task next_{};  // goes on with a pipelined request
+  Task destroy_{};
+  std::optional<http1::RequestParser> parser_;
+  Bytes in_;
+  Bytes out_;
+  Exchange exchange_;
+  EventStream* events_ = nullptr;
+  const Route* route_ = nullptr;
+  std::string request_id_;
+  std::string cors_;   // header lines for a cross-origin request
+  std::string query_;  // of a request that is answered here
+  std::uint64_t started_ = 0;
+  Framing framing_ = Framing::none;
+  Phase phase_ = Phase::idle;
+  bool keep_alive_ = true;
+  bool http10_ = false;
+  bool head_only_ = false;
+  bool chunked_body_ = false;
+  bool in_request_ = false;   // between its head and the end of its answer
+  bool exchanging_ = false;   // exchange_ is open
+  bool replied_ = false;      // the answer was given before the body came: the rest is not read
+  bool held_ = false;         // the answer may still be taken back
+  bool draining_ = false;
+  bool broken_ = false;
+  bool unread_ = false;       // the socket may hold more than was read
+  bool next_queued_ = false;
+};
+
+}  // namespace smg

@@ -1,0 +1,51 @@
+// The listener: one socket per data loop on the same address, connections spread by the kernel.
+//
+// Control of all loops from the thread that owns the gateway: open, drain, close.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/http/listener_loop.hpp"
+#include "host/loop/loop_group.hpp"
+#include "host/routing/loop_state.hpp"
+
+namespace smg {
+
+class Listener {
+ public:
+  Listener(LoopGroup& loops, Registry& registry, Families& families, Bus& bus,
+           const Config& config);
+  ~Listener();  // REQUIRES: loops still run
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // Binds and listens; a sentence if that fails. Port 0 takes a free one, see port().
+  std::string open();
+  std::uint16_t port() const { return port_; }
+
+  void announce_draining() { shared_.draining.store(true); }
+  // No new connections; idle ones close.
+  void stop_accepting();
+  // Requests whose answer is not finished.
+  std::uint64_t busy() const { return shared_.busy.load(); }
+  // Loops let go of fleets that are no longer the newest.
+  void refresh_fleet();
+
+ private:
+  struct PerLoop {
+    std::unique_ptr<LoopState> routing;
+    std::unique_ptr<ListenerLoop> listener;
+  };
+
+  LoopGroup& loops_;
+  Registry& registry_;
+  Families& families_;
+  const Config& config_;
+  ListenerShared shared_;
+  std::vector<PerLoop> per_loop_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace smg

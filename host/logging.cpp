@@ -1,0 +1,63 @@
+#include "host/logging.hpp"
+
+#include <spdlog/async.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/daily_file_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+
+#include "host/routing/error_reply.hpp"
+
+namespace smg {
+namespace {
+
+// The message as a JSON string.
+class JsonMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    std::string quoted;
+    append_json_string(quoted, {message.payload.data(), message.payload.size()});
+    out.append(quoted.data(), quoted.data() + quoted.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JsonMessage>();
+  }
+};
+
+}  // namespace
+
+std::string start_logging(const Log& config) {
+  spdlog::init_thread_pool(8192, 1);
+  std::vector<spdlog::sink_ptr> sinks{std::make_shared<spdlog::sinks::stdout_color_sink_mt>()};
+  if (!config.dir.empty()) {
+    try {
+      std::filesystem::create_directories(config.dir);
+      sinks.push_back(
+          std::make_shared<spdlog::sinks::daily_file_sink_mt>(config.dir + "/smg.log", 0, 0));
+    } catch (const std::exception& error) {
+      return "[log] dir = \"" + config.dir + "\" cannot be written: " + error.what();
+    }
+  }
+  // When the queue is full the oldest lines are lost rather than a thread blocked.
+  auto logger = std::make_shared<spdlog::async_logger>("smg", sinks.begin(), sinks.end(),
+                                                       spdlog::thread_pool(),
+                                                       spdlog::async_overflow_policy::overrun_oldest);
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<JsonMessage>('*');
+  formatter->set_pattern(config.json
+                             ? R"({"timestamp":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%*})"
+                             : "%Y-%m-%d %H:%M:%S.%e %^%-5l%$ %v");
+  logger->set_formatter(std::move(formatter));
+  logger->set_level(spdlog::level::from_str(config.level));
+  logger->flush_on(spdlog::level::warn);
+  spdlog::set_default_logger(std::move(logger));
+  spdlog::flush_every(std::chrono::seconds(1));
+  return {};
+}
+
+void stop_logging() { spdlog::shutdown(); }
+
+}  // namespace smg

@@ -1,0 +1,189 @@
+// The program: command line, configuration, signals, start, drain.
+#include <Poco/Util/ServerApplication.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "host/config/load.hpp"
+#include "host/gateway.hpp"
+#include "host/logging.hpp"
+#include "host/plugin/registry.hpp"
+
+namespace smg {
+namespace {
+
+constexpr int kBadConfiguration = 2;
+
+// Entries may begin with $ORIGIN, the directory of the program, as for the dynamic linker.
+std::vector<std::string> resolve_origin(std::vector<std::string> paths) {
+  static constexpr std::string_view kOrigin = "$ORIGIN";
+  std::error_code ignored;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  for (auto& path : paths) {
+    if (!path.starts_with(kOrigin)) continue;
+    path = std::filesystem::path(program.parent_path().string() + path.substr(kOrigin.size()))
+               .lexically_normal()
+               .string();
+  }
+  return paths;
+}
+
+sigset_t termination_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGQUIT);
+  return set;
+}
+
+// Thousands of connections need descriptors: take what the system allows.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+class Application final : public Poco::Util::ServerApplication {
+ public:
+  Application(std::vector<const char*> arguments) : arguments_(std::move(arguments)) {}
+
+ protected:
+  int main(const std::vector<std::string>&) override {
+    ParsedCommand command = parse_command_line(arguments_);
+    if (!command.problems.empty()) {
+      std::cerr << command.problems.text();
+      return kBadConfiguration;
+    }
+    if (command.command == Command::kVersion) {
+      std::cout << "smg " << SMG_VERSION << "\n";
+      return EXIT_OK;
+    }
+    if (command.command == Command::kVersionVerbose) {
+      std::cout << "smg " << SMG_VERSION << "\nplugin ABI " << SMG_ABI_MAJOR << "." << SMG_ABI_MINOR
+                << "\ncompiler " << __VERSION__ << "\n";
+      return EXIT_OK;
+    }
+    auto draft = read(command);
+    if (!draft) {
+      std::cerr << draft.problems.text();
+      return kBadConfiguration;
+    }
+    std::string error;
+    const auto run_dir = RunDir::make(draft.value->config.plugins.run_dir, error);
+    if (run_dir == nullptr) {
+      std::cerr << error << "\n";
+      return EXIT_CANTCREAT;
+    }
+    PluginRegistry plugins(*run_dir);
+    const auto load_problems = plugins.load_all(resolve_origin(draft.value->config.plugins.paths));
+    const auto descriptors = plugins.descriptors();
+    switch (command.command) {
+      case Command::kHelp:
+        std::cout << help_text(descriptors);
+        return EXIT_OK;
+      case Command::kPluginsList:
+        for (const auto& problem : load_problems) std::cerr << problem << "\n";
+        std::cout << list_plugins(descriptors);
+        return EXIT_OK;
+      case Command::kPluginsDescribe:
+        return describe(command.plugin, descriptors);
+      default:
+        break;
+    }
+    if (!load_problems.empty()) {
+      for (const auto& problem : load_problems) std::cerr << problem << "\n";
+      return kBadConfiguration;
+    }
+    auto config = finish(std::move(*draft.value), descriptors);
+    if (!config) {
+      std::cerr << config.problems.text();
+      return kBadConfiguration;
+    }
+    if (command.command == Command::kCheckConfig) {
+      for (const auto& warning : config.value->warnings) std::cout << "warning: " << warning << "\n";
+      std::cout << command.config_file << ": ok\n" << summary(*config.value);
+      return EXIT_OK;
+    }
+    return serve(std::move(*config.value), plugins);
+  }
+
+ private:
+  static int describe(const std::string& name, const std::vector<const smg_plugin*>& plugins) {
+    bool found = false;
+    for (const smg_plugin* plugin : plugins) {
+      if (std::string_view(plugin->name.data, plugin->name.size) != name) continue;
+      std::cout << (found ? "\n" : "") << describe_plugin(*plugin);
+      found = true;
+    }
+    if (found) return EXIT_OK;
+    std::cerr << "no plugin is named '" << name << "'; `smg plugins list` shows those that are there\n";
+    return kBadConfiguration;
+  }
+
+  static int serve(Config config, const PluginRegistry& plugins) {
+    if (const auto error = start_logging(config.log); !error.empty()) {
+      std::cerr << error << "\n";
+      return kBadConfiguration;
+    }
+    for (const auto& warning : config.warnings) spdlog::warn(warning);
+    raise_descriptor_limit();
+    int code = EXIT_OK;
+    {
+      Gateway gateway(std::move(config), plugins);
+      if (const auto error = gateway.start(); !error.empty()) {
+        spdlog::error(error);
+        code = EXIT_CONFIG;
+      } else {
+        wait_and_drain(gateway);
+      }
+    }
+    spdlog::info("stopped");
+    stop_logging();
+    return code;
+  }
+
+  static void wait_and_drain(Gateway& gateway) {
+    const sigset_t signals = termination_signals();
+    int signal = 0;
+    sigwait(&signals, &signal);
+    // A second signal ends the waiting.
+    static std::atomic<bool> hurry{false};
+    static std::atomic<bool> over{false};
+    std::thread watcher([&] {
+      const timespec slice{0, 100'000'000};
+      while (!over.load()) {
+        if (sigtimedwait(&signals, nullptr, &slice) > 0) hurry.store(true);
+      }
+    });
+    gateway.shut_down(hurry);
+    over.store(true);
+    watcher.join();
+  }
+
+  std::vector<const char*> arguments_;
+};
+
+}  // namespace
+}  // namespace smg
+
+int main(int argc, char** argv) {
+  // Before any thread is made, so that all inherit it: signals are waited for in one place.
+  const sigset_t signals = smg::termination_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  smg::Application application({argv + 1, argv + argc});
+  // The command line is the gateway's own; Poco sees none of it.
+  char* name[] = {argv[0], nullptr};
+  return application.run(1, name);
+}

@@ -1,0 +1,93 @@
+// One request on its way: read, routed, sent to a worker, its answer passed on, until the end or until somebody leaves.
+//
+// Belongs to one client and one loop. The client fills the request buffer, calls submit(), and from then on gets its
+// answer by the Client interface; the last such call (end_response, cut_response or reply) may come from within
+// submit() and is the last thing an exchange does: the client may reuse or destroy it there. An attempt is known to the
+// transport by a ticket, so what comes too late finds nobody.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "host/fleet/worker.hpp"
+#include "host/routing/client.hpp"
+#include "host/routing/loop_state.hpp"
+#include "host/routing/request/body_error.hpp"
+#include "host/routing/request/rerank.hpp"
+#include "host/routing/route.hpp"
+#include "smg/transport.h"
+
+namespace smg {
+
+class Exchange {
+ public:
+  explicit Exchange(LoopState& state) : state_(state) {}
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  // Begins a new request. REQUIRES: the last one has ended.
+  void open(Client& client, const Route& route);
+  RequestBuffer& buffer() { return *buffer_; }
+  // The request is there in full, its headers sealed. The id must stay as it is until the request ends.
+  void submit(std::string_view request_id);
+  // The client took what was kept for it.
+  void client_drained();
+  // The client is gone: frees the worker at once. No call to the client follows.
+  void abort();
+  // Forgets a request that was not submitted and will not be.
+  void discard() { release_buffer(); }
+
+  // What the transport says, by ticket.
+  static const smg_sink& sink();
+
+ private:
+  void attempt();
+  void dispatch(const std::shared_ptr<Worker>& worker, const smg_policy_request& request);
+  bool should_retry(std::uint32_t status) const;
+  void retry_later();
+  void leave_worker(bool success);
+  void release_buffer();
+
+  std::int32_t on_head(const smg_response_head& head);
+  std::int32_t on_data(std::string_view data);
+  void on_end(const smg_outcome& outcome);
+  void finish_answer();
+  void finish_rerank();
+  void fail(std::uint32_t status, std::string_view code, std::string_view message,
+            bool may_retry = true, std::string_view worker_url = {});
+  void count_final(std::uint32_t status);
+
+  Series router_series(std::size_t what);
+
+  static void timer_fired(smg_timer* timer);
+
+  LoopState& state_;
+  Client* client_ = nullptr;
+  const Route* route_ = nullptr;
+  std::unique_ptr<RequestBuffer> buffer_;
+  std::shared_ptr<Worker> worker_;
+  const PolicyRef* policy_ = nullptr;  // of the running attempt, if it wants to hear of the end
+  std::string model_;                  // canonical
+  std::unique_ptr<RerankTerms> rerank_;
+  std::unique_ptr<Bytes> answer_;  // rerank: the worker's answer so far
+  std::uint64_t ticket_ = 0;
+  std::uint64_t stream_number_ = 0;
+  std::uint64_t started_ = 0;
+  std::uint64_t held_bytes_ = 0;
+  std::uint32_t attempts_ = 0;
+  std::uint32_t status_ = 0;  // of the worker's answer
+  bool streaming_ = false;    // the client asked for a stream
+  bool head_sent_ = false;    // the client's answer has begun
+  bool held_ = false;         // ... but can still be taken back
+  bool paused_ = false;
+  bool submitted_ = false;
+  struct RetryTimer : smg_timer {
+    Exchange* owner;
+  };
+  RetryTimer retry_{};
+};
+
+}  // namespace smg

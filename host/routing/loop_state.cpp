@@ -1,0 +1,56 @@
+#include "host/routing/loop_state.hpp"
+
+#include <charconv>
+
+#include "host/config/duration.hpp"
+
+namespace smg {
+namespace {
+
+thread_local LoopState* t_state = nullptr;
+
+}  // namespace
+
+LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_families,
+                     const Config& configuration)
+    : loop(of),
+      registry(fleet_registry),
+      families(metric_families),
+      config(configuration),
+      request_timeout(seconds_to_ns(configuration.server.request_timeout_secs)),
+      random(Loop::clock() ^ (std::uint64_t{of.index()} << 56)),
+      client_abort_upload(families.http_client_aborts.with({"upload"})),
+      client_abort_waiting(families.http_client_aborts.with({"waiting"})),
+      client_abort_streaming(families.http_client_aborts.with({"streaming"})),
+      send_retries(families.router_upstream_send_retries.with({"http"})),
+      late_sink_calls(families.plugin_faults.with({"transport", "late_call"})),
+      snapshot_(registry.snapshot()) {
+  t_state = this;
+}
+
+LoopState::~LoopState() { t_state = nullptr; }
+
+LoopState* LoopState::current() { return t_state; }
+
+std::unique_ptr<RequestBuffer> LoopState::take_buffer() {
+  if (buffers_.empty()) return std::make_unique<RequestBuffer>();
+  auto buffer = std::move(buffers_.back());
+  buffers_.pop_back();
+  return buffer;
+}
+
+void LoopState::give_back(std::unique_ptr<RequestBuffer> buffer) {
+  if (buffer == nullptr || buffers_.size() >= kKeptBuffers) return;
+  buffer->reset();
+  buffers_.push_back(std::move(buffer));
+}
+
+Series LoopState::upstream_response(std::uint32_t status) {
+  Series& series = upstream_responses_[status % upstream_responses_.size()];
+  if (!series) {
+    series = families.router_upstream_responses.with({"http", std::to_string(status), ""});
+  }
+  return series;
+}
+
+}  // namespace smg

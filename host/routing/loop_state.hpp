@@ -1,0 +1,70 @@
+// What routing keeps per loop: the fleet as last seen, tickets, pools of reusable objects, metric handles.
+//
+// Made on the loop's thread before the first request and used by that thread only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/config/config.hpp"
+#include "host/fleet/registry.hpp"
+#include "host/loop/loop.hpp"
+#include "host/metrics/families.hpp"
+#include "host/routing/exchange_table.hpp"
+#include "host/routing/random.hpp"
+#include "host/routing/request/request_facts.hpp"
+#include "host/routing/request/request_reader.hpp"
+#include "host/routing/request_buffer.hpp"
+
+namespace smg {
+
+class LoopState {
+ public:
+  LoopState(Loop& loop, Registry& registry, Families& families, const Config& config);
+  ~LoopState();
+  LoopState(const LoopState&) = delete;
+  LoopState& operator=(const LoopState&) = delete;
+
+  // The one of the calling thread, or nullptr.
+  static LoopState* current();
+
+  // The fleet, brought up to date.
+  const FleetSnapshot& fleet() {
+    if (snapshot_->generation != registry.generation()) snapshot_ = registry.snapshot();
+    return *snapshot_;
+  }
+  // Lets go of a fleet that is no longer the newest.
+  void refresh() { fleet(); }
+
+  std::unique_ptr<RequestBuffer> take_buffer();
+  void give_back(std::unique_ptr<RequestBuffer> buffer);
+
+  // smg_router_upstream_responses_total of that status, without an error code.
+  Series upstream_response(std::uint32_t status);
+
+  Loop& loop;
+  Registry& registry;
+  Families& families;
+  const Config& config;
+  const std::uint64_t request_timeout;  // ns
+  ExchangeTable table;
+  Random random;
+  RequestReader reader;
+  RequestFacts facts;    // of the request that is being submitted
+  RoutingInput routing;  // likewise
+  Series client_abort_upload, client_abort_waiting, client_abort_streaming;
+  Series send_retries;
+  Series late_sink_calls;
+
+ private:
+  static constexpr std::size_t kKeptBuffers = 64;
+
+  std::shared_ptr<const FleetSnapshot> snapshot_;
+  std::vector<std::unique_ptr<RequestBuffer>> buffers_;
+  std::array<Series, 600> upstream_responses_;
+};
+
+}  // namespace smg

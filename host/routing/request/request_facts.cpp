@@ -1,0 +1,22 @@
+#include "host/routing/request/request_facts.hpp"
+
+namespace smg {
+
+void RequestFacts::clear() {
+  model.clear();
+  stream = false;
+  return_documents = true;
+  top_k = 0;
+  query = documents = rid = {};
+  present = strip = 0;
+  member_count = close = tracked_count = 0;
+}
+
+void RoutingInput::clear() {
+  if (text.capacity() > kKeptBytes) text = std::string();
+  if (tokens.capacity() * sizeof(tokens[0]) > kKeptBytes) tokens = std::vector<std::uint32_t>();
+  text.clear();
+  tokens.clear();
+}
+
+}  // namespace smg

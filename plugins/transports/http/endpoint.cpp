@@ -1,0 +1,42 @@
+#include "endpoint.hpp"
+
+#include "probe.hpp"
+#include "transport.hpp"
+
+namespace smg::http {
+namespace {
+
+std::string host_field(const smg_worker& worker, bool tls) {
+  const std::string host(text(worker.host));
+  std::string field = "Host: ";
+  field += host.find(':') == std::string::npos ? host : "[" + host + "]";
+  if (worker.port != (tls ? 443u : 80u)) field += ":" + std::to_string(worker.port);
+  return field + "\r\n";
+}
+
+}  // namespace
+
+Endpoint::Endpoint(Transport& transport, const smg_worker& worker)
+    : transport_(transport),
+      worker_(worker),
+      tls_(text(worker.scheme) == "https" ? &transport.tls() : nullptr),
+      base_path_(text(worker.base_path)),
+      host_line_(host_field(worker, tls_ != nullptr)) {
+  if (worker.host.size == 0 || worker.port == 0 || worker.port > 65535) {
+    throw Error(SMG_E_INVALID, "worker URL `" + std::string(text(worker.url)) +
+                                   "` names no host and port to connect to");
+  }
+  while (base_path_.ends_with('/')) base_path_.pop_back();
+  for (uint32_t i = 0; i < transport.services().loops(); ++i) {
+    loops_.push_back(std::make_unique<PerLoop>(transport.services(), transport.settings()));
+  }
+}
+
+Endpoint::~Endpoint() = default;
+
+void Endpoint::quiesce(uint32_t loop, bool control) {
+  while (control && !probes_.empty()) probes_.back()->abandon();
+  loops_[loop]->pool.close_all();
+}
+
+}  // namespace smg::http

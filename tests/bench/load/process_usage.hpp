@@ -1,0 +1,20 @@
+// CPU time of this process and of watched ones, read from the kernel. Watched processes are read from
+// /proc at the kernel's tick (10 ms); one that has gone counts with what was last seen of it, which is
+// nothing: watch processes that live longer than the window.
+#pragma once
+
+#include <vector>
+
+#include "options.hpp"
+
+namespace smg::bench {
+
+struct CpuTime {
+  double user_s = 0;
+  double system_s = 0;
+};
+
+/// One sample: this process first, then every watch group in the order of the options.
+std::vector<CpuTime> sample_cpu(const std::vector<WatchGroup>& groups);
+
+}  // namespace smg::bench
