@@ -189,6 +189,12 @@ Family& Metrics::family(const FamilyDescriptor& descriptor) {
   return *result;
 }
 
+Family* Metrics::find(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = families_.find(name);
+  return found == families_.end() ? nullptr : found->second.get();
+}
+
 void Metrics::visit(const Visitor& fn) const {
   std::vector<std::pair<const Family*, std::vector<const detail::SeriesData*>>> all;
   {

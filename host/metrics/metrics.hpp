@@ -196,6 +196,8 @@ class Metrics {
   Family* family(const FamilyDescriptor& descriptor, std::string& error);
   // The same for descriptors that are known to be right; throws std::logic_error.
   Family& family(const FamilyDescriptor& descriptor);
+  // nullptr if there is none.
+  Family* find(std::string_view name) const;
 
   // Calls `fn` for every family, in order of name, without holding the lock.
   using Visitor =

@@ -1,5 +1,6 @@
 #include "host/plugin/instance.hpp"
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <utility>

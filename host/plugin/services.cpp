@@ -1,7 +1,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <span>
 #include <string>
 
@@ -129,7 +129,8 @@ smg_status metrics_family(const smg_host* host, std::uint32_t type, smg_view nam
   Family* const found = context.services().metrics->family(descriptor, error);
   if (found == nullptr) {
     context.services().logger->warn("{}: {}", context.instance(), error);
-    return error.find("registered already") != std::string::npos ? SMG_E_EXISTS : SMG_E_INVALID;
+    return context.services().metrics->find(descriptor.name) != nullptr ? SMG_E_EXISTS
+                                                                        : SMG_E_INVALID;
   }
   *family = reinterpret_cast<std::uintptr_t>(found);
   return SMG_OK;

@@ -9,10 +9,12 @@
 namespace smg {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
-// The range to leave out so that a member is gone together with one comma. Members that are removed from the front
-// of the object take the comma behind them, all others the one before.
+// The range to leave out so that a member is gone together with one comma. Members that are removed
+// from the front of the object take the comma behind them, all others the one before.
 BodySpan removal(std::string_view body, const BodyMember& member, bool at_front) {
   std::uint32_t begin = member.begin;
   std::uint32_t end = member.value.end();
@@ -85,8 +87,8 @@ std::uint64_t append_pieces(std::string_view body, const EditList& edits,
   return total;
 }
 
-std::uint64_t outbound_body(std::string_view body, const RequestFacts& facts, std::string_view model,
-                            std::int64_t dp_rank, std::string& scratch,
+std::uint64_t outbound_body(std::string_view body, const RequestFacts& facts,
+                            std::string_view model, std::int64_t dp_rank, std::string& scratch,
                             std::vector<smg_view>& pieces) {
   std::array<BodyChange, 2> changes;
   std::size_t count = 0;

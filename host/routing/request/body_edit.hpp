@@ -1,7 +1,8 @@
-// Edits of a body as splices: ranges of its bytes that are left out or replaced, in order. All else keeps its bytes.
+// Edits of a body as splices: ranges of its bytes that are left out or replaced, in order. All else
+// keeps its bytes.
 //
-// Nothing is copied: pieces point into the body, into static text, and into the texts of the changes, all of which must
-// outlive them. Pure functions, any thread.
+// Nothing is copied: pieces point into the body, into static text, and into the texts of the
+// changes, all of which must outlive them. Pure functions, any thread.
 #pragma once
 
 #include <array>
@@ -45,20 +46,23 @@ class EditList {
   std::size_t size_ = 0;
 };
 
-// `strip` asks for the removal of facts.strip; a change of the same key beats it. Repeated keys are treated alike in all
-// their occurrences. REQUIRES: at most kMaxChanges, each of a tracked key, none twice.
+// `strip` asks for the removal of facts.strip; a change of the same key beats it. Repeated keys are
+// treated alike in all their occurrences. REQUIRES: at most kMaxChanges, each of a tracked key,
+// none twice.
 EditList plan_edits(std::string_view body, const RequestFacts& facts, bool strip,
                     std::span<const BodyChange> changes);
 
 // Appends the edited body's pieces; returns the sum of their sizes. Empty pieces are left out.
-std::uint64_t append_pieces(std::string_view body, const EditList& edits, std::vector<smg_view>& pieces);
+std::uint64_t append_pieces(std::string_view body, const EditList& edits,
+                            std::vector<smg_view>& pieces);
 
 inline constexpr std::int64_t kNoRank = -1;
 
-// The body that goes to a worker of the regular path: stripped, an existing model rewritten to `model` (the canonical
-// id), and data_parallel_rank set unless `dp_rank` is kNoRank. `scratch` takes the inserted texts, its content is
-// replaced. Returns the size of the body.
-std::uint64_t outbound_body(std::string_view body, const RequestFacts& facts, std::string_view model,
-                            std::int64_t dp_rank, std::string& scratch, std::vector<smg_view>& pieces);
+// The body that goes to a worker of the regular path: stripped, an existing model rewritten to
+// `model` (the canonical id), and data_parallel_rank set unless `dp_rank` is kNoRank. `scratch`
+// takes the inserted texts, its content is replaced. Returns the size of the body.
+std::uint64_t outbound_body(std::string_view body, const RequestFacts& facts,
+                            std::string_view model, std::int64_t dp_rank, std::string& scratch,
+                            std::vector<smg_view>& pieces);
 
 }  // namespace smg

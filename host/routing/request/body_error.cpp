@@ -16,11 +16,15 @@ bool equals_ignoring_case(std::string_view text, std::string_view lower) {
 
 std::string_view prefix(BodyFault fault) {
   switch (fault) {
-    case BodyFault::malformed: return "JSON syntax error: ";
-    case BodyFault::wrong_shape: return "Invalid JSON data: ";
+    case BodyFault::malformed:
+      return "JSON syntax error: ";
+    case BodyFault::wrong_shape:
+      return "Invalid JSON data: ";
     case BodyFault::grew_too_large:
-    case BodyFault::unreadable: return "Failed to parse JSON: ";
-    default: return "";
+    case BodyFault::unreadable:
+      return "Failed to parse JSON: ";
+    default:
+      return "";
   }
 }
 
@@ -30,15 +34,20 @@ std::uint32_t BodyError::status() const {
   if (fault == BodyFault::too_large) return 413;
   if (extractor == Extractor::validated) return 400;
   switch (fault) {
-    case BodyFault::wrong_shape: return 422;
-    case BodyFault::content_type: return 415;
-    case BodyFault::grew_too_large: return 413;
-    default: return 400;
+    case BodyFault::wrong_shape:
+      return 422;
+    case BodyFault::content_type:
+      return 415;
+    case BodyFault::grew_too_large:
+      return 413;
+    default:
+      return 400;
   }
 }
 
 std::string_view BodyError::content_type() const {
-  if (extractor == Extractor::plain || fault == BodyFault::too_large) return "text/plain; charset=utf-8";
+  if (extractor == Extractor::plain || fault == BodyFault::too_large)
+    return "text/plain; charset=utf-8";
   return "application/json";
 }
 

@@ -94,8 +94,12 @@ BodyKey find_body_key(std::string_view name) {
   return BodyKey::none;
 }
 
-std::string_view name_of(BodyKey key) { return bare(kMembers[index_of(key)]); }
+std::string_view name_of(BodyKey key) {
+  return bare(kMembers[index_of(key)]);
+}
 
-std::string_view member_start(BodyKey key) { return kMembers[index_of(key)]; }
+std::string_view member_start(BodyKey key) {
+  return kMembers[index_of(key)];
+}
 
 }  // namespace smg

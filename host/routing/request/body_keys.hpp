@@ -1,7 +1,8 @@
-// The top-level keys of a request body that the gateway knows by name, and the look-up from name to key.
+// The top-level keys of a request body that the gateway knows by name, and the look-up from name to
+// key.
 //
-// Keys up to kTrackedKeys are those that an edit may remove or replace: the reader records where they stand. The rest
-// are read only. Pure functions, any thread.
+// Keys up to kTrackedKeys are those that an edit may remove or replace: the reader records where
+// they stand. The rest are read only. Pure functions, any thread.
 #pragma once
 
 #include <cstdint>
@@ -67,10 +68,18 @@ inline constexpr unsigned kStrippedKeys = static_cast<unsigned>(BodyKey::model);
 inline constexpr unsigned kTrackedKeys = static_cast<unsigned>(BodyKey::messages);
 inline constexpr unsigned kKnownKeys = static_cast<unsigned>(BodyKey::none);
 
-constexpr unsigned index_of(BodyKey key) { return static_cast<unsigned>(key); }
-constexpr std::uint64_t bit_of(BodyKey key) { return std::uint64_t{1} << index_of(key); }
-constexpr bool is_stripped(BodyKey key) { return index_of(key) < kStrippedKeys; }
-constexpr bool is_tracked(BodyKey key) { return index_of(key) < kTrackedKeys; }
+constexpr unsigned index_of(BodyKey key) {
+  return static_cast<unsigned>(key);
+}
+constexpr std::uint64_t bit_of(BodyKey key) {
+  return std::uint64_t{1} << index_of(key);
+}
+constexpr bool is_stripped(BodyKey key) {
+  return index_of(key) < kStrippedKeys;
+}
+constexpr bool is_tracked(BodyKey key) {
+  return index_of(key) < kTrackedKeys;
+}
 
 // BodyKey::none for a name that is not in the list. `name` is unescaped.
 BodyKey find_body_key(std::string_view name);

@@ -11,9 +11,11 @@ namespace smg {
 
 inline constexpr std::size_t kAnyNumberOfIds = std::numeric_limits<std::size_t>::max();
 
-// Appends the decimal 32-bit ids of `list`, which have commas between and may have white space around. False, with
-// `ids` as it was, for an empty list, more than `limit` ids, or anything that is not an id.
-inline bool append_id_list(std::string_view list, std::size_t limit, std::vector<std::uint32_t>& ids) {
+// Appends the decimal 32-bit ids of `list`, which have commas between and may have white space
+// around. False, with `ids` as it was, for an empty list, more than `limit` ids, or anything that
+// is not an id.
+inline bool append_id_list(std::string_view list, std::size_t limit,
+                           std::vector<std::uint32_t>& ids) {
   const std::size_t before = ids.size();
   const char* at = list.data();
   const char* const end = at + list.size();

@@ -74,19 +74,32 @@ bool append_unescaped(std::string& out, std::string_view raw) {
     switch (kind) {
       case '"':
       case '\\':
-      case '/': out += kind; break;
-      case 'b': out += '\b'; break;
-      case 'f': out += '\f'; break;
-      case 'n': out += '\n'; break;
-      case 'r': out += '\r'; break;
-      case 't': out += '\t'; break;
+      case '/':
+        out += kind;
+        break;
+      case 'b':
+        out += '\b';
+        break;
+      case 'f':
+        out += '\f';
+        break;
+      case 'n':
+        out += '\n';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case 't':
+        out += '\t';
+        break;
       case 'u': {
         const std::size_t used = append_code_unit(out, raw);
         if (used == 0) return false;
         raw.remove_prefix(used);
         break;
       }
-      default: return false;
+      default:
+        return false;
     }
   }
 }

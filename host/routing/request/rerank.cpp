@@ -21,12 +21,24 @@ void append_number(std::string& out, auto number) {
 // Shortest decimal forms, so that 0.95 stays 0.95. Nesting is bounded by the parser's limit.
 void append_value(std::string& out, const json::value& value) {  // NOLINT(misc-no-recursion)
   switch (value.kind()) {
-    case json::kind::null: out += "null"; return;
-    case json::kind::bool_: out += value.get_bool() ? "true" : "false"; return;
-    case json::kind::int64: append_number(out, value.get_int64()); return;
-    case json::kind::uint64: append_number(out, value.get_uint64()); return;
-    case json::kind::double_: append_number(out, value.get_double()); return;
-    case json::kind::string: append_quoted(out, {value.get_string().data(), value.get_string().size()}); return;
+    case json::kind::null:
+      out += "null";
+      return;
+    case json::kind::bool_:
+      out += value.get_bool() ? "true" : "false";
+      return;
+    case json::kind::int64:
+      append_number(out, value.get_int64());
+      return;
+    case json::kind::uint64:
+      append_number(out, value.get_uint64());
+      return;
+    case json::kind::double_:
+      append_number(out, value.get_double());
+      return;
+    case json::kind::string:
+      append_quoted(out, {value.get_string().data(), value.get_string().size()});
+      return;
     case json::kind::array: {
       char separator = '[';
       for (const json::value& element : value.get_array()) {
@@ -78,8 +90,8 @@ std::uint64_t short_rerank_body(std::string_view body, const RequestFacts& facts
   scratch += '}';
   std::uint64_t total = 0;
   for (const std::string_view piece : {std::string_view(R"({"query":)"), facts.query.in(body),
-                                       std::string_view(R"(,"documents":)"), facts.documents.in(body),
-                                       std::string_view(scratch)}) {
+                                       std::string_view(R"(,"documents":)"),
+                                       facts.documents.in(body), std::string_view(scratch)}) {
     pieces.push_back({piece.data(), piece.size()});
     total += piece.size();
   }

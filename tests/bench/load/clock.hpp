@@ -14,6 +14,8 @@ inline Nanos now() {
       .count();
 }
 
-inline Nanos nanos(double seconds) { return static_cast<Nanos>(seconds * 1e9); }
+inline Nanos nanos(double seconds) {
+  return static_cast<Nanos>(seconds * 1e9);
+}
 
 }  // namespace smg::bench

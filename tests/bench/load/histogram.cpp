@@ -41,7 +41,9 @@ double Histogram::mean_ms() const {
   return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_) / 1e6;
 }
 
-double Histogram::max_ms() const { return static_cast<double>(max_) / 1e6; }
+double Histogram::max_ms() const {
+  return static_cast<double>(max_) / 1e6;
+}
 
 double Histogram::quantile_ms(double q) const {
   const auto rank = static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(count_)));

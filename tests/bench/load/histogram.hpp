@@ -1,6 +1,6 @@
-// Log-linear histogram of durations: 128 buckets per power of two, so a quantile is off by less than
-// 0.8 %. Fixed memory, no allocation after construction. Single thread. Values are nanoseconds from 0
-// to 2^42 - 1 (73 minutes); larger ones count in the last bucket, negative ones as 0.
+// Log-linear histogram of durations: 128 buckets per power of two, so a quantile is off by less
+// than 0.8 %. Fixed memory, no allocation after construction. Single thread. Values are nanoseconds
+// from 0 to 2^42 - 1 (73 minutes); larger ones count in the last bucket, negative ones as 0.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,8 @@ template <typename Number>
 Number number(std::string_view option, std::string_view text, Number low, Number high) {
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= low && value <= high)) {
+  if (error != std::errc{} || end != text.data() + text.size() ||
+      !(value >= low && value <= high)) {
     throw std::invalid_argument("--" + std::string(option) + " " + std::string(text) +
                                 ": needs a number from " + std::to_string(low) + " to " +
                                 std::to_string(high));

@@ -1,5 +1,6 @@
 // The command line of smg-load, parsed and checked. Durations are seconds unless the name says
-// otherwise. A wrong command line is a std::invalid_argument whose text names option, value and range.
+// otherwise. A wrong command line is a std::invalid_argument whose text names option, value and
+// range.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
-// CPU time of this process and of watched ones, read from the kernel. Watched processes are read from
-// /proc at the kernel's tick (10 ms); one that has gone counts with what was last seen of it, which is
-// nothing: watch processes that live longer than the window.
+// CPU time of this process and of watched ones, read from the kernel. Watched processes are read
+// from /proc at the kernel's tick (10 ms); one that has gone counts with what was last seen of it,
+// which is nothing: watch processes that live longer than the window.
 #pragma once
 
 #include <vector>

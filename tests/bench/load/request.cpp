@@ -7,7 +7,8 @@ namespace smg::bench {
 namespace {
 
 constexpr std::string_view kPadding =
-    "Summarise the following report for an operator who has two minutes, name every number with its "
+    "Summarise the following report for an operator who has two minutes, name every number with "
+    "its "
     "unit, and say which of the findings needs a decision today. ";
 
 boost::json::object make_body(const Options& options, const std::string& question) {

@@ -1,0 +1,136 @@
+#include "stream_load.hpp"
+
+#include "request.hpp"
+
+namespace smg::bench {
+namespace {
+
+constexpr std::uint32_t kStdin = UINT32_MAX;
+
+}  // namespace
+
+StreamLoad::StreamLoad(const Options& options)
+    : options_(options),
+      server_(server_address(options)),
+      request_(make_request(options)),
+      interval_(nanos(options.interval_ms / 1e3)),
+      streams_(options.connections),
+      start_(now()),
+      window_(options, start_ + nanos(options.ramp_s + options.warmup_s)) {}
+
+boost::json::object StreamLoad::run() {
+  const auto give_up =
+      start_ + nanos(options_.ramp_s + options_.warmup_s + options_.duration_s + options_.drain_s);
+  for (auto time = now(); !(window_.over() && all_ended()) && time < give_up; time = now()) {
+    window_.update(time);
+    turn(window_.over() ? give_up : window_.next_edge());
+  }
+  window_.update(now());
+  if (!all_ended()) errors_["unfinished"] = streams_.size() - ended_;
+  return report();
+}
+
+boost::json::object StreamLoad::hold() {
+  const auto give_up = start_ + nanos(options_.ramp_s + options_.drain_s);
+  while (first_tokens_ + ended_ < streams_.size() && now() < give_up) turn(give_up);
+  print_line({{"ready", true}, {"held", first_tokens_}, {"errors", to_json(errors_)}});
+
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u32 = kStdin;
+  // A file or /dev/null as stdin cannot be polled and counts as closed.
+  bool open = epoll_ctl(loop_.fd(), EPOLL_CTL_ADD, STDIN_FILENO, &event) == 0;
+  while (open) {
+    loop_.run_once(now() + nanos(3600), [&](std::uint32_t index, std::uint32_t events) {
+      if (index != kStdin) return on_event(index, events);
+      char byte = 0;
+      open = read(STDIN_FILENO, &byte, 1) > 0;
+    });
+  }
+  return {{"mode", "idle"},
+          {"connections", options_.connections},
+          {"held", first_tokens_ - ended_},
+          {"first_token_ms", to_json(first_token_)},
+          {"errors", to_json(errors_)}};
+}
+
+Nanos StreamLoad::start_time(std::size_t index) const {
+  const auto share = static_cast<double>(index) / static_cast<double>(streams_.size());
+  return start_ + nanos(options_.ramp_s * share);
+}
+
+void StreamLoad::turn(Nanos deadline) {
+  for (; launched_ < streams_.size() && start_time(launched_) <= now(); ++launched_) {
+    auto& stream = streams_[launched_];
+    stream.started = now();
+    const auto event = stream.connection.submit(request_, server_, loop_.fd(), launched_);
+    if (event != Event::kNone) on_end(stream, event);
+  }
+  if (launched_ < streams_.size()) deadline = std::min(deadline, start_time(launched_));
+  loop_.run_once(deadline,
+                 [this](std::uint32_t index, std::uint32_t events) { on_event(index, events); });
+}
+
+void StreamLoad::on_event(std::uint32_t index, std::uint32_t events) {
+  auto& stream = streams_[index];
+  const auto event = stream.connection.handle(events, [&](std::string_view piece) {
+    if (const auto count = stream.counter.feed(piece); count > 0) on_tokens(stream, count);
+  });
+  if (event != Event::kNone && event != Event::kIdleClose) on_end(stream, event);
+}
+
+void StreamLoad::on_tokens(Stream& stream, unsigned count) {
+  const auto time = now();
+  if (stream.tokens == 0) {
+    ++first_tokens_;
+    first_token_.record(time - stream.started);
+    stream.schedule = time;
+  }
+  for (unsigned i = 0; i < count; ++i, ++stream.tokens) {
+    const auto ideal = stream.schedule + interval_ * stream.tokens;
+    if (time < ideal) stream.schedule -= ideal - time;
+    if (window_.open()) lag_.record(time - ideal);
+  }
+  tokens_total_ += count;
+  if (window_.open()) tokens_in_window_ += count;
+}
+
+void StreamLoad::on_end(Stream& stream, Event event) {
+  ++ended_;
+  if (event != Event::kComplete) {
+    ++errors_[error_kind(event)];
+  } else if (const int status = stream.connection.status(); status != 200) {
+    ++errors_["status_" + std::to_string(status)];
+    return;
+  }
+  if (stream.tokens != options_.tokens || !stream.counter.done()) {
+    ++truncated_;
+  } else if (event == Event::kComplete) {
+    ++completed_;
+  }
+  stream.connection.close();
+}
+
+boost::json::object StreamLoad::report() const {
+  boost::json::object report{
+      {"mode", "stream"},
+      {"connections", options_.connections},
+      {"tokens_per_stream", options_.tokens},
+      {"interval_ms", options_.interval_ms},
+      {"request_bytes", request_.size()},
+      {"window_s", window_.seconds()},
+      {"tokens", tokens_in_window_},
+      {"tokens_per_s", static_cast<double>(tokens_in_window_) / window_.seconds()},
+      {"tokens_total", tokens_total_},
+      {"total_s", static_cast<double>(now() - start_) / 1e9},
+      {"completed", completed_},
+      {"truncated", truncated_},
+      {"first_token_ms", to_json(first_token_)},
+      {"lag_ms", to_json(lag_)},
+      {"errors", to_json(errors_)},
+  };
+  add_cpu(report, options_, window_.before(), window_.after());
+  return report;
+}
+
+}  // namespace smg::bench

@@ -1,0 +1,66 @@
+// Streamed requests, one per connection. The streams start evenly over the ramp and each runs once,
+// to its [DONE]; one that ends without it, or with another number of tokens than asked for, is
+// truncated. Tokens and their lag are counted in the window. The lag of a token is its arrival
+// minus the stream's ideal schedule: one token per interval, laid through the token that was
+// earliest on it so far. With Mode::kIdle every stream is held after its first token until stdin
+// closes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "event_loop.hpp"
+#include "report.hpp"
+#include "sse_counter.hpp"
+#include "window.hpp"
+
+namespace smg::bench {
+
+class StreamLoad {
+ public:
+  explicit StreamLoad(const Options& options);
+  /// Runs until every stream has ended or the drain time is over, returns the report.
+  boost::json::object run();
+  /// Mode::kIdle: prints {"ready":true,...} when all have their first token, waits for stdin to
+  /// close.
+  boost::json::object hold();
+
+ private:
+  struct Stream {
+    Connection connection;
+    SseCounter counter;
+    Nanos started = 0;
+    Nanos schedule = 0;  // when token 0 was ideally due
+    unsigned tokens = 0;
+  };
+
+  /// Starts what the ramp makes due and handles events until `deadline` at most.
+  void turn(Nanos deadline);
+  void on_event(std::uint32_t index, std::uint32_t events);
+  void on_tokens(Stream& stream, unsigned count);
+  void on_end(Stream& stream, Event event);
+  Nanos start_time(std::size_t index) const;
+  bool all_ended() const { return ended_ == streams_.size(); }
+  boost::json::object report() const;
+
+  const Options& options_;
+  const sockaddr_in server_;
+  const std::string request_;
+  const Nanos interval_;
+  EventLoop loop_;
+  std::vector<Stream> streams_;
+  const Nanos start_;
+  Window window_;
+  std::uint32_t launched_ = 0;
+  std::size_t first_tokens_ = 0;
+  std::size_t ended_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t tokens_total_ = 0;
+  std::uint64_t tokens_in_window_ = 0;
+  std::uint64_t truncated_ = 0;
+  Histogram first_token_;
+  Histogram lag_;
+  Errors errors_;
+};
+
+}  // namespace smg::bench
