@@ -75,8 +75,8 @@ std::string Gateway::create_policy(const std::string& name) {
   std::string error;
   const auto options = config_.plugin_options.find({SMG_KIND_POLICY, name});
   auto instance = PluginInstance::create(
-      plugin, services(), options == config_.plugin_options.end() ? PluginOptions{} : options->second,
-      nullptr, error);
+      plugin, services(),
+      options == config_.plugin_options.end() ? PluginOptions{} : options->second, nullptr, error);
   if (instance == nullptr) return error;
   announce_plugin(*instance, "running");
   PolicyEntry& entry = policies_[name];
@@ -125,9 +125,10 @@ std::string Gateway::create_parts() {
   for (const auto& [model, name] : config_.policy.models) {
     if (auto error = create_policy(name); !error.empty()) return error;
   }
-  registry_ = std::make_unique<Registry>(endpoints_, families_, bus_, [this](std::string_view model) {
-    return &policies_.find(config_.policy.name_for(model))->second.ref;
-  });
+  registry_ =
+      std::make_unique<Registry>(endpoints_, families_, bus_, [this](std::string_view model) {
+        return &policies_.find(config_.policy.name_for(model))->second.ref;
+      });
   startup_ = std::make_unique<Startup>(loops_.control(), *registry_, config_);
   for (const auto& spec : config_.workers) {
     std::string error;
@@ -153,9 +154,9 @@ std::string Gateway::start() {
   event.event.type = SMG_EVENT_CONFIG_APPLIED;
   event.after = 1;
   bus_.publish(event.event);
-  spdlog::info("listening on {}:{}, metrics on {}/metrics, {} loops, policy {}", config_.server.host,
-               listener_->port(), metrics_listener_->address(), loops_.data_count(),
-               config_.policy.name);
+  spdlog::info("listening on {}:{}, metrics on {}/metrics, {} loops, policy {}",
+               config_.server.host, listener_->port(), metrics_listener_->address(),
+               loops_.data_count(), config_.policy.name);
   return {};
 }
 

@@ -1,7 +1,7 @@
 // The whole gateway: everything that runs between start and stop, put together in one place.
 //
-// Used from the main thread. start() gives a sentence when the gateway cannot run; then, as after shut_down(), the object
-// can only be destroyed.
+// Used from the main thread. start() gives a sentence when the gateway cannot run; then, as after
+// shut_down(), the object can only be destroyed.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,8 @@ class Gateway {
   Gateway& operator=(const Gateway&) = delete;
 
   std::string start();
-  // Readiness off, settle, stop accepting, wait for running answers, close. `hurry` set from elsewhere ends the waiting.
+  // Readiness off, settle, stop accepting, wait for running answers, close. `hurry` set from
+  // elsewhere ends the waiting.
   void shut_down(const std::atomic<bool>& hurry);
 
  private:

@@ -42,9 +42,9 @@ std::string start_logging(const Log& config) {
     }
   }
   // When the queue is full the oldest lines are lost rather than a thread blocked.
-  auto logger = std::make_shared<spdlog::async_logger>("smg", sinks.begin(), sinks.end(),
-                                                       spdlog::thread_pool(),
-                                                       spdlog::async_overflow_policy::overrun_oldest);
+  auto logger = std::make_shared<spdlog::async_logger>(
+      "smg", sinks.begin(), sinks.end(), spdlog::thread_pool(),
+      spdlog::async_overflow_policy::overrun_oldest);
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<JsonMessage>('*');
   formatter->set_pattern(config.json
@@ -58,6 +58,8 @@ std::string start_logging(const Log& config) {
   return {};
 }
 
-void stop_logging() { spdlog::shutdown(); }
+void stop_logging() {
+  spdlog::shutdown();
+}
 
 }  // namespace smg

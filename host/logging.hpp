@@ -1,4 +1,5 @@
-// The process's log: asynchronous, to standard output and optionally to a file, as text or as JSON lines.
+// The process's log: asynchronous, to standard output and optionally to a file, as text or as JSON
+// lines.
 #pragma once
 
 #include <string>

@@ -111,7 +111,8 @@ class Application final : public Poco::Util::ServerApplication {
       return kBadConfiguration;
     }
     if (command.command == Command::kCheckConfig) {
-      for (const auto& warning : config.value->warnings) std::cout << "warning: " << warning << "\n";
+      for (const auto& warning : config.value->warnings)
+        std::cout << "warning: " << warning << "\n";
       std::cout << command.config_file << ": ok\n" << summary(*config.value);
       return EXIT_OK;
     }
@@ -127,7 +128,8 @@ class Application final : public Poco::Util::ServerApplication {
       found = true;
     }
     if (found) return EXIT_OK;
-    std::cerr << "no plugin is named '" << name << "'; `smg plugins list` shows those that are there\n";
+    std::cerr << "no plugin is named '" << name
+              << "'; `smg plugins list` shows those that are there\n";
     return kBadConfiguration;
   }
 

@@ -1,7 +1,7 @@
 // A growing run of bytes with a cheap front: append at the end, consume from the beginning.
 //
-// Holds no memory while empty and never more than a few KiB beyond its content, because thousands of
-// connections own one each. Not thread-safe.
+// Holds no memory while empty and never more than a few KiB beyond its content, because thousands
+// of connections own one each. Not thread-safe.
 #pragma once
 
 #include <algorithm>

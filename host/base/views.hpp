@@ -10,13 +10,17 @@ namespace smg {
 inline std::string_view text(smg_view view) {
   return {view.data, static_cast<std::size_t>(view.size)};
 }
-inline smg_view view(std::string_view text) { return {text.data(), text.size()}; }
+inline smg_view view(std::string_view text) {
+  return {text.data(), text.size()};
+}
 
 // ASCII only, as protocol names are.
 inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+    const auto lower = [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    };
     if (lower(a[i]) != lower(b[i])) return false;
   }
   return true;

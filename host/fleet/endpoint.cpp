@@ -38,8 +38,7 @@ std::shared_ptr<Endpoint> Endpoints::open(const TransportRef& transport,
     return nullptr;
   }
   open_.fetch_add(1, std::memory_order_relaxed);
-  auto endpoint =
-      std::make_unique<Endpoint>(transport, std::move(worker), std::move(live), handle);
+  auto endpoint = std::make_unique<Endpoint>(transport, std::move(worker), std::move(live), handle);
   return {endpoint.release(), [this](Endpoint* gone) { close(std::unique_ptr<Endpoint>(gone)); }};
 }
 

@@ -1,7 +1,9 @@
-// A worker's endpoint at its transport: opened once, shared by all versions of the worker behind one URL.
+// A worker's endpoint at its transport: opened once, shared by all versions of the worker behind
+// one URL.
 //
-// Opened on the control thread. When the last holder lets go, on whatever thread, the endpoint is quiesced on
-// every loop and closed on the control thread; Endpoints::all_closed() tells when that is done.
+// Opened on the control thread. When the last holder lets go, on whatever thread, the endpoint is
+// quiesced on every loop and closed on the control thread; Endpoints::all_closed() tells when that
+// is done.
 #pragma once
 
 #include <atomic>
@@ -15,7 +17,8 @@
 
 namespace smg {
 
-// A transport instance as the fleet needs it. Owned by the plugin registry; outlives every endpoint.
+// A transport instance as the fleet needs it. Owned by the plugin registry; outlives every
+// endpoint.
 struct TransportRef {
   const smg_transport_api* api = nullptr;
   void* self = nullptr;
@@ -26,7 +29,10 @@ class Endpoint {
  public:
   Endpoint(const TransportRef& transport, std::unique_ptr<WorkerView> worker,
            std::shared_ptr<LiveBlock> live, void* handle)
-      : transport_(transport), worker_(std::move(worker)), live_(std::move(live)), handle_(handle) {}
+      : transport_(transport),
+        worker_(std::move(worker)),
+        live_(std::move(live)),
+        handle_(handle) {}
 
   const TransportRef& transport() const { return transport_; }
   const smg_transport_api& api() const { return *transport_.api; }
@@ -45,7 +51,8 @@ class Endpoints {
   explicit Endpoints(LoopGroup& loops) : loops_(loops) {}
 
   // [control] nullptr and a sentence in `error` if the transport refuses.
-  std::shared_ptr<Endpoint> open(const TransportRef& transport, const WorkerDescription& description,
+  std::shared_ptr<Endpoint> open(const TransportRef& transport,
+                                 const WorkerDescription& description,
                                  std::shared_ptr<LiveBlock> live, std::uint64_t ref,
                                  std::uint32_t slot, std::string& error);
   bool all_closed() const { return open_.load(std::memory_order_acquire) == 0; }

@@ -51,7 +51,8 @@ std::shared_ptr<Worker> Registry::add(WorkerDescription description, const Trans
     }
     ref = next_ref_++;
   }
-  // Membership changes on this thread only, so nobody takes the URL meanwhile; no lock is held in a plugin.
+  // Membership changes on this thread only, so nobody takes the URL meanwhile; no lock is held in a
+  // plugin.
   auto live = std::make_shared<LiveBlock>();
   auto endpoint = endpoints_.open(transport, description, live, ref, slot, error);
   {

@@ -1,7 +1,7 @@
 // The registry of workers: who is there, which pools they form, and their state words.
 //
-// Membership changes on the control thread only. Snapshots are taken by any thread: compare generation(), then fetch.
-// State words change through set_state(), from any thread.
+// Membership changes on the control thread only. Snapshots are taken by any thread: compare
+// generation(), then fetch. State words change through set_state(), from any thread.
 #pragma once
 
 #include <atomic>
@@ -29,14 +29,16 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // [control] Opens an endpoint and publishes the worker as Pending. nullptr and a sentence in `error`: the URL is
-  // taken, or the transport refused.
+  // [control] Opens an endpoint and publishes the worker as Pending. nullptr and a sentence in
+  // `error`: the URL is taken, or the transport refused.
   std::shared_ptr<Worker> add(WorkerDescription description, const TransportRef& transport,
                               std::string& error);
-  // [control] Replaces the description of a present worker: same URL, live block and endpoint, new ref.
+  // [control] Replaces the description of a present worker: same URL, live block and endpoint, new
+  // ref.
   std::shared_ptr<Worker> update(const std::shared_ptr<Worker>& worker,
                                  WorkerDescription description);
-  // [control] Takes the worker out of routing now. Its requests end in peace, then its endpoint closes.
+  // [control] Takes the worker out of routing now. Its requests end in peace, then its endpoint
+  // closes.
   void remove(const std::shared_ptr<Worker>& worker);
   void remove_all();
 
@@ -46,15 +48,16 @@ class Registry {
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   std::shared_ptr<const FleetSnapshot> snapshot() const;
 
-  // [any] Replaces the bits of `mask` in the worker's state word by `bits`; counts an epoch if eligibility moved
-  // and tells the bus if the status did. Returns the word before.
+  // [any] Replaces the bits of `mask` in the worker's state word by `bits`; counts an epoch if
+  // eligibility moved and tells the bus if the status did. Returns the word before.
   std::uint32_t set_state(const Worker& worker, std::uint32_t mask, std::uint32_t bits);
 
  private:
   // REQUIRES: mutex_ held. Returns the snapshot before.
   std::shared_ptr<const FleetSnapshot> publish();
   void tell_policies(const FleetSnapshot& before) const;
-  std::shared_ptr<const Pool> make_pool(std::string_view model, std::vector<std::shared_ptr<Worker>> members);
+  std::shared_ptr<const Pool> make_pool(std::string_view model,
+                                        std::vector<std::shared_ptr<Worker>> members);
   void announce(std::uint32_t type, const Worker& worker);
 
   Endpoints& endpoints_;

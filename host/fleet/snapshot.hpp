@@ -1,7 +1,8 @@
 // The fleet as one request sees it: immutable, swapped whole when membership changes.
 //
-// A pool is the workers of one model (of one type and transport; regular HTTP is the only such set now) together with
-// the policy that chooses among them. Loops keep the snapshot they saw last and ask for a newer one by generation.
+// A pool is the workers of one model (of one type and transport; regular HTTP is the only such set
+// now) together with the policy that chooses among them. Loops keep the snapshot they saw last and
+// ask for a newer one by generation.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@
 
 namespace smg {
 
-// A policy instance as routing needs it. Owned by whoever made the instance; outlives every snapshot.
+// A policy instance as routing needs it. Owned by whoever made the instance; outlives every
+// snapshot.
 struct PolicyRef {
   const smg_policy_api* api = nullptr;
   void* self = nullptr;
@@ -28,8 +30,8 @@ struct PolicyRef {
   Series faults;
 };
 
-// Handles of the router's metrics for one pool, looked up at first use: [endpoint][0: requests, 1: streamed requests,
-// 2: duration]. Numbers as Series::id() gives them.
+// Handles of the router's metrics for one pool, looked up at first use: [endpoint][0: requests, 1:
+// streamed requests, 2: duration]. Numbers as Series::id() gives them.
 struct PoolSeries {
   std::array<std::array<std::atomic<std::uint64_t>, 3>, 10> ids{};
 };
@@ -54,10 +56,11 @@ struct TransparentHash {
 
 struct FleetSnapshot {
   std::uint64_t generation = 0;
-  std::unordered_map<std::string, std::shared_ptr<const Pool>, TransparentHash, std::equal_to<>> pools;
-  std::shared_ptr<const Pool> all;  // for the model `unknown`
+  std::unordered_map<std::string, std::shared_ptr<const Pool>, TransparentHash, std::equal_to<>>
+      pools;
+  std::shared_ptr<const Pool> all;               // for the model `unknown`
   std::vector<std::shared_ptr<Worker>> workers;  // in order of registration
-  std::uint32_t needs = 0;  // SMG_NEEDS_* of all policies together
+  std::uint32_t needs = 0;                       // SMG_NEEDS_* of all policies together
 
   // The pool for a canonical model id, or nullptr. `unknown` means any worker.
   const Pool* find(std::string_view model) const {

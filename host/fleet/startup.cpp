@@ -44,7 +44,9 @@ WorkerDescription describe_worker(const WorkerSpec& spec) {
 Startup::Startup(Loop& control, Registry& registry, const Config& config)
     : control_(control), registry_(registry), config_(config) {}
 
-Startup::~Startup() { stop(); }
+Startup::~Startup() {
+  stop();
+}
 
 void Startup::stop() {
   for (const auto& job : jobs_) {
@@ -62,8 +64,7 @@ std::string Startup::begin(const WorkerSpec& spec, const TransportRef& transport
   auto job = std::make_shared<Job>();
   job->owner = this;
   job->worker = std::move(worker);
-  job->give_up_at =
-      Loop::clock() + seconds_to_ns(config_.server.worker_startup_timeout_secs);
+  job->give_up_at = Loop::clock() + seconds_to_ns(config_.server.worker_startup_timeout_secs);
   job->timeout =
       seconds_to_ns(spec.health.timeout_secs.value_or(config_.health_check.timeout_secs));
   job->timer.fired = retry;
@@ -83,9 +84,8 @@ void Startup::probe(Job& job) {
     if (candidate.get() == &job) job.self = candidate;
   }
   const Endpoint& endpoint = *job.worker->endpoint();
-  endpoint.api().probe(endpoint.handle(),
-                       SMG_PROBE_HEALTH | SMG_PROBE_IDENTITY | SMG_PROBE_MODELS, job.timeout,
-                       probed, &job);
+  endpoint.api().probe(endpoint.handle(), SMG_PROBE_HEALTH | SMG_PROBE_IDENTITY | SMG_PROBE_MODELS,
+                       job.timeout, probed, &job);
 }
 
 void Startup::retry(smg_timer* timer) {

@@ -1,4 +1,5 @@
-// Brings configured workers into service: probe until one answers, learn its models and runtime, make it Ready.
+// Brings configured workers into service: probe until one answers, learn its models and runtime,
+// make it Ready.
 //
 // Control thread throughout. Each worker is probed on its own, so one that is down delays nobody.
 #pragma once

@@ -1,7 +1,8 @@
-// One registered worker: its immutable description, its live block, and its endpoint at a transport.
+// One registered worker: its immutable description, its live block, and its endpoint at a
+// transport.
 //
-// Immutable once made, shared: the registry, snapshots and requests in flight hold it. The last of them lets it go, on
-// whatever thread, and with it the endpoint.
+// Immutable once made, shared: the registry, snapshots and requests in flight hold it. The last of
+// them lets it go, on whatever thread, and with it the endpoint.
 #pragma once
 
 #include <cstdint>

@@ -28,13 +28,20 @@ http1::Limits request_limits(const Config& config) {
 bool is_forwarded(std::string_view name) {
   const auto is = [&](std::string_view other) { return equals_ignoring_case(name, other); };
   switch (name.size()) {
-    case 10: return is("tracestate");
-    case 11: return is("traceparent");
-    case 12: return is("x-request-id");
-    case 13: return is("authorization");
-    case 16: return is("x-correlation-id");
-    case 17: return is("x-smg-routing-key");
-    default: return false;
+    case 10:
+      return is("tracestate");
+    case 11:
+      return is("traceparent");
+    case 12:
+      return is("x-request-id");
+    case 13:
+      return is("authorization");
+    case 16:
+      return is("x-correlation-id");
+    case 17:
+      return is("x-smg-routing-key");
+    default:
+      return false;
   }
 }
 
@@ -283,7 +290,8 @@ void Connection::refuse(std::uint32_t status, std::string_view reason) {
     exchanging_ = false;
     exchange_.discard();
   }
-  // A body that outgrows the limit without having been announced is a malformed body to a validating endpoint.
+  // A body that outgrows the limit without having been announced is a malformed body to a
+  // validating endpoint.
   if (status == 413 && route_ != nullptr && route_->rules == BodyRules::validated &&
       chunked_body_) {
     status = 400;
@@ -322,7 +330,8 @@ void Connection::count_head(std::uint32_t status, std::string_view error_code) {
     return;
   }
   Series& responses = series.responses[status % series.responses.size()];
-  if (!responses) responses = families.http_responses.with({route_->path, std::to_string(status), ""});
+  if (!responses)
+    responses = families.http_responses.with({route_->path, std::to_string(status), ""});
   responses.add();
 }
 
@@ -481,7 +490,8 @@ void Connection::next_request(smg_task* task) {
 }
 
 void Connection::linger_and_close() {
-  // A client that still sends would lose our answer to a reset: stop sending, read a while, then close.
+  // A client that still sends would lose our answer to a reset: stop sending, read a while, then
+  // close.
   phase_ = Phase::lingering;
   in_.release();
   shutdown(this->fd, SHUT_WR);
@@ -500,7 +510,8 @@ void Connection::client_gone() {
 
 void Connection::drain() {
   draining_ = true;
-  if (events_ != nullptr || (!in_request_ && phase_ != Phase::lingering && out_.empty())) close_now();
+  if (events_ != nullptr || (!in_request_ && phase_ != Phase::lingering && out_.empty()))
+    close_now();
 }
 
 void Connection::close_now() {
@@ -528,7 +539,9 @@ void Connection::close_now() {
   env_.loop.defer(&destroy_);
 }
 
-void Connection::destroy(smg_task* task) { delete static_cast<Task*>(task)->owner; }
+void Connection::destroy(smg_task* task) {
+  delete static_cast<Task*>(task)->owner;
+}
 
 void Connection::set_deadline(std::uint64_t after) {
   env_.loop.set_timer(&timer_, env_.loop.now() + after);

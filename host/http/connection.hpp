@@ -1,12 +1,15 @@
-// One client connection: reads requests, hands them to routing or answers them here, writes answers.
+// One client connection: reads requests, hands them to routing or answers them here, writes
+// answers.
 //
-// Belongs to one loop and lives until closed; deleted at the end of the turn in which it closes. Requests of one
-// connection are served one after the other, pipelined ones wait unread in `in_`. Output is corked per loop: what a
-// call-back writes goes out in one send when the call-back returns; what the kernel does not take is kept in `out_`, and
-// above a high-water mark the worker is paused.
+// Belongs to one loop and lives until closed; deleted at the end of the turn in which it closes.
+// Requests of one connection are served one after the other, pipelined ones wait unread in `in_`.
+// Output is corked per loop: what a call-back writes goes out in one send when the call-back
+// returns; what the kernel does not take is kept in `out_`, and above a high-water mark the worker
+// is paused.
 //
-// A client that closes its side is gone: its exchange is aborted at once. (A FIN does not tell whether the other direction
-// is still read; waiting to find out would let an engine work for nobody.)
+// A client that closes its side is gone: its exchange is aborted at once. (A FIN does not tell
+// whether the other direction is still read; waiting to find out would let an engine work for
+// nobody.)
 #pragma once
 
 #include <cstdint>
@@ -113,13 +116,13 @@ class Connection final : public Client, private smg_watch {
   bool http10_ = false;
   bool head_only_ = false;
   bool chunked_body_ = false;
-  bool in_request_ = false;   // between its head and the end of its answer
-  bool exchanging_ = false;   // exchange_ is open
-  bool replied_ = false;      // the answer was given before the body came: the rest is not read
-  bool held_ = false;         // the answer may still be taken back
+  bool in_request_ = false;  // between its head and the end of its answer
+  bool exchanging_ = false;  // exchange_ is open
+  bool replied_ = false;     // the answer was given before the body came: the rest is not read
+  bool held_ = false;        // the answer may still be taken back
   bool draining_ = false;
   bool broken_ = false;
-  bool unread_ = false;       // the socket may hold more than was read
+  bool unread_ = false;  // the socket may hold more than was read
   bool next_queued_ = false;
 };
 

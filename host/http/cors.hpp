@@ -1,4 +1,5 @@
-// Cross-origin header lines. Without configured origins everybody may do everything; with origins, only they.
+// Cross-origin header lines. Without configured origins everybody may do everything; with origins,
+// only they.
 #pragma once
 
 #include <string>

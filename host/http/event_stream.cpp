@@ -23,10 +23,8 @@ EventStream* EventStream::open(Connection& connection, ListenerLoop& env, std::s
   auto* stream = new EventStream(connection, env, std::move(*filter));
   client.begin_response({.status = 200, .event_stream = true});
   client.send_body(": events of this gateway from now on\n\n");
-  stream->subscription_ = env.shared.bus.subscribe({.name = "events",
-                                                    .types = stream->filter_.types,
-                                                    .fn = on_event,
-                                                    .context = stream});
+  stream->subscription_ = env.shared.bus.subscribe(
+      {.name = "events", .types = stream->filter_.types, .fn = on_event, .context = stream});
   return stream;
 }
 
@@ -83,6 +81,8 @@ void EventStream::unsubscribe(smg_task* task) {
   self->env_.loop.post(&self->leave_);
 }
 
-void EventStream::destroy(smg_task* task) { delete static_cast<Task*>(task)->owner; }
+void EventStream::destroy(smg_task* task) {
+  delete static_cast<Task*>(task)->owner;
+}
 
 }  // namespace smg

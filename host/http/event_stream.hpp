@@ -1,7 +1,8 @@
 // GET /events: the bus as server-sent events to one client.
 //
-// The bus thread renders and hands over; the loop sends. A client that reads too slowly loses events: a comment in the
-// stream says how many. Two threads share it, so its end walks through both: see detach().
+// The bus thread renders and hands over; the loop sends. A client that reads too slowly loses
+// events: a comment in the stream says how many. Two threads share it, so its end walks through
+// both: see detach().
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ class Connection;
 
 class EventStream {
  public:
-  // Begins the answer on the connection; nullptr if the query is wrong, then the connection has got its answer.
+  // Begins the answer on the connection; nullptr if the query is wrong, then the connection has got
+  // its answer.
   static EventStream* open(Connection& connection, ListenerLoop& env, std::string_view query);
   // The connection is gone; the stream deletes itself when the bus has let go of it.
   void detach();

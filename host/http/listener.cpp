@@ -57,7 +57,8 @@ Listener::Listener(LoopGroup& loops, Registry& registry, Families& families, Bus
 Listener::~Listener() {
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
     loops_.run_on(i, [&] { per_loop_[i].listener.reset(); });
-    // Connections are deleted at the end of the turn that closed them; only then may their state go.
+    // Connections are deleted at the end of the turn that closed them; only then may their state
+    // go.
     loops_.run_on(i, [&] { per_loop_[i].routing.reset(); });
   }
 }

@@ -1,4 +1,5 @@
-// What the listener keeps per loop: its socket, its connections, the cork, metric handles, settings.
+// What the listener keeps per loop: its socket, its connections, the cork, metric handles,
+// settings.
 //
 // Made, used and destroyed on the loop's thread.
 #pragma once
@@ -48,7 +49,8 @@ class ListenerLoop : private smg_watch {
   void add(Connection* connection);
   void remove(Connection* connection);
 
-  // The loop's one output buffer: bytes of the connection that wrote last, sent when the call-back returns.
+  // The loop's one output buffer: bytes of the connection that wrote last, sent when the call-back
+  // returns.
   void cork(Connection* connection, std::string_view data);
   void uncork();
   // Drops what `connection` has in the cork.

@@ -57,8 +57,12 @@ void answer_models(Client& client, ListenerLoop& env) {
 
 void answer_locally(Client& client, const Route& route, ListenerLoop& env) {
   switch (route.action) {
-    case Action::readiness: answer_readiness(client, env); break;
-    case Action::models: answer_models(client, env); break;
+    case Action::readiness:
+      answer_readiness(client, env);
+      break;
+    case Action::models:
+      answer_models(client, env);
+      break;
     default:
       client.reply({.status = 200, .content_type = "text/plain; charset=utf-8", .body = "OK"});
       break;

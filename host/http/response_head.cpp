@@ -45,23 +45,37 @@ void append_own(std::string& out, const ReplyContext& context, std::string_view 
   }
 }
 
-// Hop-by-hop fields, those that the gateway writes itself, and its own error code, which only it may set.
+// Hop-by-hop fields, those that the gateway writes itself, and its own error code, which only it
+// may set.
 bool is_dropped(std::string_view name, bool event_stream) {
   const auto is = [&](std::string_view other) { return equals_ignoring_case(name, other); };
   switch (name.size()) {
-    case 2: return is("te");
-    case 4: return is("host");
-    case 7: return is("upgrade") || is("trailer");
-    case 8: return is("trailers");
-    case 10: return is("connection") || is("keep-alive");
-    case 12: return is("x-request-id") || (event_stream && is("content-type"));
-    case 14: return is("content-length");
-    case 16: return is("content-encoding") || is("x-smg-error-code");
-    case 17: return is("transfer-encoding");
-    case 18: return is("proxy-authenticate");
-    case 19: return is("proxy-authorization");
-    case 22: return is("x-smg-routed-worker-id");
-    default: return false;
+    case 2:
+      return is("te");
+    case 4:
+      return is("host");
+    case 7:
+      return is("upgrade") || is("trailer");
+    case 8:
+      return is("trailers");
+    case 10:
+      return is("connection") || is("keep-alive");
+    case 12:
+      return is("x-request-id") || (event_stream && is("content-type"));
+    case 14:
+      return is("content-length");
+    case 16:
+      return is("content-encoding") || is("x-smg-error-code");
+    case 17:
+      return is("transfer-encoding");
+    case 18:
+      return is("proxy-authenticate");
+    case 19:
+      return is("proxy-authorization");
+    case 22:
+      return is("x-smg-routed-worker-id");
+    default:
+      return false;
   }
 }
 
@@ -75,7 +89,9 @@ bool repeated_later(std::span<const smg_header> headers, std::size_t at) {
   return false;
 }
 
-bool bodiless(std::uint32_t status) { return status == 204 || status == 304; }
+bool bodiless(std::uint32_t status) {
+  return status == 204 || status == 304;
+}
 
 }  // namespace
 

@@ -44,7 +44,9 @@ RouteMatch find_route(std::string_view method, std::string_view path) {
   return match;
 }
 
-std::span<const Route> all_routes() { return kRoutes; }
+std::span<const Route> all_routes() {
+  return kRoutes;
+}
 
 std::string_view request_id_prefix(std::string_view path) {
   if (path.ends_with("/chat/completions")) return "chatcmpl-";

@@ -42,7 +42,9 @@ Loop::~Loop() {
   close(epoll_);
 }
 
-Loop* Loop::current() { return t_current; }
+Loop* Loop::current() {
+  return t_current;
+}
 
 std::uint64_t Loop::clock() {
   timespec time{};
@@ -60,7 +62,8 @@ void Loop::run() {
     now_ = clock();
     for (int i = 0; i < count; ++i) {
       auto* watch = static_cast<smg_watch*>(events[static_cast<std::size_t>(i)].data.ptr);
-      if (watch == nullptr) continue;  // the wake-up; its counter never needs reading when edge-triggered
+      if (watch == nullptr)
+        continue;  // the wake-up; its counter never needs reading when edge-triggered
       if (watch->host_state == 0) continue;  // unwatched earlier in this turn
       watch->ready(watch, ready_bits(events[static_cast<std::size_t>(i)].events));
       drain_returns();
@@ -118,7 +121,8 @@ void Loop::clear_timer(smg_timer* timer) {
 
 int Loop::wait_timeout() const {
   if (deferred_ != nullptr) return 0;
-  // The next occupied slot, at most one rotation away. Its slot bit may be a left-over: then the turn is empty.
+  // The next occupied slot, at most one rotation away. Its slot bit may be a left-over: then the
+  // turn is empty.
   for (std::uint64_t ahead = 1; ahead <= kSlots;) {
     const std::size_t slot = (tick_ + ahead) % kSlots;
     const std::uint64_t word = occupied_[slot / 64] >> (slot % 64);
@@ -196,7 +200,8 @@ void Loop::defer(smg_task* task) {
 }
 
 void Loop::run_deferred() {
-  // What deferred tasks defer themselves waits for the next turn, so that sockets get theirs in between.
+  // What deferred tasks defer themselves waits for the next turn, so that sockets get theirs in
+  // between.
   smg_task* list = deferred_;
   deferred_ = nullptr;
   deferred_tail_ = &deferred_;

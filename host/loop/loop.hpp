@@ -1,9 +1,11 @@
-// One event loop: one thread, edge-triggered epoll, a coarse timer wheel, posted and deferred tasks.
+// One event loop: one thread, edge-triggered epoll, a coarse timer wheel, posted and deferred
+// tasks.
 //
-// All functions are for the loop's own thread, post() and stop() excepted. Watches, timers and tasks are
-// intrusive (smg/host.h) and belong to the caller; the loop never allocates after construction. A turn is: wait,
-// run what is ready, run due timers, run posted tasks, run deferred tasks. After every single call-back the
-// tasks handed to at_return() run, which is where corked output is sent.
+// All functions are for the loop's own thread, post() and stop() excepted. Watches, timers and
+// tasks are intrusive (smg/host.h) and belong to the caller; the loop never allocates after
+// construction. A turn is: wait, run what is ready, run due timers, run posted tasks, run deferred
+// tasks. After every single call-back the tasks handed to at_return() run, which is where corked
+// output is sent.
 #pragma once
 
 #include <array>

@@ -14,13 +14,14 @@ LoopGroup::LoopGroup(std::uint32_t data_loops) {
   for (std::uint32_t i = 0; i <= data_loops; ++i) loops_.push_back(std::make_unique<Loop>(i));
 }
 
-LoopGroup::~LoopGroup() { stop(); }
+LoopGroup::~LoopGroup() {
+  stop();
+}
 
 void LoopGroup::start(std::function<void(Loop&)> prepare) {
   for (auto& loop : loops_) {
     threads_.emplace_back([&loop = *loop, control = &loop == &loops_.back(), prepare] {
-      const std::string name =
-          control ? "smg-control" : "smg-loop-" + std::to_string(loop.index());
+      const std::string name = control ? "smg-control" : "smg-loop-" + std::to_string(loop.index());
       pthread_setname_np(pthread_self(), name.c_str());
       prepare(loop);
       loop.run();

@@ -1,6 +1,8 @@
-// All loops of the process: the data loops 0..n-1, each on a thread of its own, and the control loop n.
+// All loops of the process: the data loops 0..n-1, each on a thread of its own, and the control
+// loop n.
 //
-// Owns the loops and their threads. Threads run from start() to stop(); stop() returns when all have ended.
+// Owns the loops and their threads. Threads run from start() to stop(); stop() returns when all
+// have ended.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,7 @@ const smg_loop_service& loop_service() {
             const Loop* loop = Loop::current();
             return loop == nullptr ? SMG_LOOP_NONE : loop->index();
           },
-      .watch =
-          [](const smg_host*, smg_watch* watch) -> smg_status {
+      .watch = [](const smg_host*, smg_watch* watch) -> smg_status {
         if (watch->fd < 0 || watch->ready == nullptr) return SMG_E_INVALID;
         return here().watch(watch) ? SMG_OK : SMG_E_LIMIT;
       },
@@ -55,9 +54,8 @@ const smg_resolve_service& resolve_service() {
   static constexpr smg_resolve_service kTable{
       .struct_size = sizeof(smg_resolve_service),
       .reserved = 0,
-      .resolve =
-          [](const smg_host*, smg_view name, std::uint16_t port, smg_resolved_fn fn,
-             void* context) { return g_resolver->resolve(text(name), port, fn, context); },
+      .resolve = [](const smg_host*, smg_view name, std::uint16_t port, smg_resolved_fn fn,
+                    void* context) { return g_resolver->resolve(text(name), port, fn, context); },
       .cancel = [](const smg_host*, std::uint64_t handle) { g_resolver->cancel(handle); },
   };
   return kTable;

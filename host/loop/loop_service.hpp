@@ -1,6 +1,8 @@
-// The event loops and the resolver as plugins see them: the tables of smg/host.h over one LoopGroup.
+// The event loops and the resolver as plugins see them: the tables of smg/host.h over one
+// LoopGroup.
 //
-// A process has one such group; install it before the first plugin is created and keep it until the last is gone.
+// A process has one such group; install it before the first plugin is created and keep it until the
+// last is gone.
 #pragma once
 
 #include "host/loop/loop_group.hpp"

@@ -1,7 +1,7 @@
 // Host names to addresses, without blocking a loop: getaddrinfo on two threads of its own.
 //
-// Asked and answered on the same loop. Answers are kept for five seconds, failures for one, so that a burst of new
-// connections costs one look-up and a changed record is seen soon.
+// Asked and answered on the same loop. Answers are kept for five seconds, failures for one, so that
+// a burst of new connections costs one look-up and a changed record is seen soon.
 #pragma once
 
 #include <condition_variable>

@@ -1,6 +1,7 @@
 // The client's side of an exchange, as routing sees it; the listener implements it.
 //
-// All calls on the loop that owns both. A response is begun once, then has body bytes, then ends or is cut.
+// All calls on the loop that owns both. A response is begun once, then has body bytes, then ends or
+// is cut.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace smg {
 struct RelayedHead {
   std::uint32_t status = 200;
   std::span<const smg_header> headers = {};  // as the worker sent them
-  std::int64_t content_length = -1;     // -1: unknown, the body ends with end_response()
+  std::int64_t content_length = -1;          // -1: unknown, the body ends with end_response()
   std::string_view worker_url = {};
   bool event_stream = false;  // the content type is text/event-stream, whatever the worker says
   bool hold = false;          // if possible keep it back until release_response() or the end
@@ -26,10 +27,10 @@ struct MadeReply {
   std::uint32_t status = 200;
   std::string_view content_type = {};
   std::string_view body = {};
-  std::string_view error_code = {};   // empty: no X-SMG-Error-Code
-  std::string_view worker_url = {};   // empty: no x-smg-routed-worker-id
+  std::string_view error_code = {};     // empty: no X-SMG-Error-Code
+  std::string_view worker_url = {};     // empty: no x-smg-routed-worker-id
   std::string_view extra_headers = {};  // whole lines, each with CRLF
-  bool close = false;            // the connection ends with it
+  bool close = false;                   // the connection ends with it
 };
 
 class Client {

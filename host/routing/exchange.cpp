@@ -13,7 +13,8 @@
 namespace smg {
 namespace {
 
-constexpr std::uint64_t kHoldLimit = 256 * 1024;  // a plain answer up to this size is held until it is complete
+constexpr std::uint64_t kHoldLimit =
+    256 * 1024;  // a plain answer up to this size is held until it is complete
 
 bool retryable(std::uint32_t status) {
   return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
@@ -77,11 +78,11 @@ void Exchange::submit(std::string_view request_id) {
     rerank_ = std::make_unique<RerankTerms>(rerank_terms(body.view(), facts, model_));
   }
   if (route_->endpoint == SMG_ENDPOINT_RERANK && extractor == Extractor::plain) {
-    request.body_size = short_rerank_body(body.view(), facts, kNoRank, buffer_->scratch,
-                                          buffer_->pieces);
+    request.body_size =
+        short_rerank_body(body.view(), facts, kNoRank, buffer_->scratch, buffer_->pieces);
   } else {
-    request.body_size = outbound_body(body.view(), facts, model_, kNoRank, buffer_->scratch,
-                                      buffer_->pieces);
+    request.body_size =
+        outbound_body(body.view(), facts, model_, kNoRank, buffer_->scratch, buffer_->pieces);
   }
   request.body = buffer_->pieces.data();
   request.body_count = static_cast<std::uint32_t>(buffer_->pieces.size());
@@ -97,8 +98,8 @@ Series Exchange::router_series(std::size_t what) {
       return state_.families.router_request_duration.with(
           {"http", "regular", "http", model_, route_->label});
     }
-    return state_.families.router_requests.with({"http", "regular", "http", model_, route_->label,
-                                                 what == 1 ? "true" : "false"});
+    return state_.families.router_requests.with(
+        {"http", "regular", "http", model_, route_->label, what == 1 ? "true" : "false"});
   };
   if (pool == nullptr) return make();
   auto& id = pool->series.ids[route_->endpoint][what];
@@ -172,7 +173,8 @@ void Exchange::dispatch(const std::shared_ptr<Worker>& worker,
     policy_->api->dispatched(policy_->self, &policy_request, &worker_->view());
   }
   auto& headers = buffer_->forwarded();
-  // The worker's own credential stands in where the client brings none; a retry may meet another worker.
+  // The worker's own credential stands in where the client brings none; a retry may meet another
+  // worker.
   if (attempts_ > 1) buffer_->seal_headers();
   if (!worker_->authorization().empty() && buffer_->find("authorization").empty()) {
     headers.push_back({view("authorization"), view(worker_->authorization())});
@@ -334,7 +336,9 @@ void Exchange::retry_later() {
                         state_.loop.now() + static_cast<std::uint64_t>(std::max(delay, 0.0) * 1e6));
 }
 
-void Exchange::timer_fired(smg_timer* timer) { static_cast<RetryTimer*>(timer)->owner->attempt(); }
+void Exchange::timer_fired(smg_timer* timer) {
+  static_cast<RetryTimer*>(timer)->owner->attempt();
+}
 
 void Exchange::fail(std::uint32_t status, std::string_view code, std::string_view message,
                     bool may_retry, std::string_view worker_url) {

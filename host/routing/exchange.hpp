@@ -1,9 +1,11 @@
-// One request on its way: read, routed, sent to a worker, its answer passed on, until the end or until somebody leaves.
+// One request on its way: read, routed, sent to a worker, its answer passed on, until the end or
+// until somebody leaves.
 //
-// Belongs to one client and one loop. The client fills the request buffer, calls submit(), and from then on gets its
-// answer by the Client interface; the last such call (end_response, cut_response or reply) may come from within
-// submit() and is the last thing an exchange does: the client may reuse or destroy it there. An attempt is known to the
-// transport by a ticket, so what comes too late finds nobody.
+// Belongs to one client and one loop. The client fills the request buffer, calls submit(), and from
+// then on gets its answer by the Client interface; the last such call (end_response, cut_response
+// or reply) may come from within submit() and is the last thing an exchange does: the client may
+// reuse or destroy it there. An attempt is known to the transport by a ticket, so what comes too
+// late finds nobody.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,8 @@ class Exchange {
   // Begins a new request. REQUIRES: the last one has ended.
   void open(Client& client, const Route& route);
   RequestBuffer& buffer() { return *buffer_; }
-  // The request is there in full, its headers sealed. The id must stay as it is until the request ends.
+  // The request is there in full, its headers sealed. The id must stay as it is until the request
+  // ends.
   void submit(std::string_view request_id);
   // The client took what was kept for it.
   void client_drained();

@@ -1,6 +1,7 @@
 // Tickets of a loop: numbers that stand for running attempts and go stale when those end.
 //
-// A ticket is slot and generation, so a late or doubled call of a transport finds nothing. One loop's own; no locks.
+// A ticket is slot and generation, so a late or doubled call of a transport finds nothing. One
+// loop's own; no locks.
 #pragma once
 
 #include <cstdint>

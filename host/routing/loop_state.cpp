@@ -28,9 +28,13 @@ LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_famili
   t_state = this;
 }
 
-LoopState::~LoopState() { t_state = nullptr; }
+LoopState::~LoopState() {
+  t_state = nullptr;
+}
 
-LoopState* LoopState::current() { return t_state; }
+LoopState* LoopState::current() {
+  return t_state;
+}
 
 std::unique_ptr<RequestBuffer> LoopState::take_buffer() {
   if (buffers_.empty()) return std::make_unique<RequestBuffer>();

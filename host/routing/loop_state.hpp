@@ -1,4 +1,5 @@
-// What routing keeps per loop: the fleet as last seen, tickets, pools of reusable objects, metric handles.
+// What routing keeps per loop: the fleet as last seen, tickets, pools of reusable objects, metric
+// handles.
 //
 // Made on the loop's thread before the first request and used by that thread only.
 #pragma once

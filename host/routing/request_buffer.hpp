@@ -1,7 +1,8 @@
-// What one request brings along: forwarded headers, body, and the form in which a transport takes them.
+// What one request brings along: forwarded headers, body, and the form in which a transport takes
+// them.
 //
-// Pooled per loop and reused, so a small request allocates nothing. Given back as soon as it cannot be needed for
-// another attempt, which for a stream is when its answer begins.
+// Pooled per loop and reused, so a small request allocates nothing. Given back as soon as it cannot
+// be needed for another attempt, which for a stream is when its answer begins.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,10 @@ class RequestBuffer {
   static constexpr std::size_t kKeptBody = 16 * 1024;
   static constexpr std::size_t kKeptHeaders = 8 * 1024;
 
-  enum class Use : std::uint8_t { forward, routing };  // routing: seen by policies that ask for headers, not sent on
+  enum class Use : std::uint8_t {
+    forward,
+    routing
+  };  // routing: seen by policies that ask for headers, not sent on
 
   // Names and values are copied; seal_headers() makes the views.
   void add_header(std::string_view name, std::string_view value, Use use) {

@@ -25,8 +25,8 @@ struct Route {
   Action action = Action::relay;
   std::uint32_t endpoint = SMG_ENDPOINT_OTHER;
   BodyRules rules = BodyRules::none;
-  std::string_view worker_path;      // relay: where at the worker
-  std::string_view label;            // `endpoint` label of the router's metrics
+  std::string_view worker_path;  // relay: where at the worker
+  std::string_view label;        // `endpoint` label of the router's metrics
 };
 
 }  // namespace smg

@@ -1,7 +1,8 @@
 // From a pool to one worker: ask the policy, check its answer.
 //
-// On a loop thread; allocates nothing, takes no lock. A policy that answers an index out of range or an
-// ineligible worker, or that fails, is counted as faulty, and the least loaded eligible worker is taken instead.
+// On a loop thread; allocates nothing, takes no lock. A policy that answers an index out of range
+// or an ineligible worker, or that fails, is counted as faulty, and the least loaded eligible
+// worker is taken instead.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct Selection {
 
 Selection select_worker(const Pool& pool, const smg_policy_request& request);
 
-// The eligible worker with the fewest requests in flight, ties broken by `random`; kNone without one.
+// The eligible worker with the fewest requests in flight, ties broken by `random`; kNone without
+// one.
 std::uint32_t least_loaded_eligible(const smg_pool& pool, std::uint64_t random);
 
 }  // namespace smg

@@ -34,7 +34,9 @@ bool same(beast::string_view a, std::string_view lower) {
   return true;
 }
 
-std::string_view to_std(beast::string_view text) { return {text.data(), text.size()}; }
+std::string_view to_std(beast::string_view text) {
+  return {text.data(), text.size()};
+}
 
 // Beast does the grammar; what it lets through although it has two readings is caught here.
 template <bool kRequest>
@@ -114,8 +116,7 @@ class Engine final : public http::basic_parser<kRequest> {
     }
   }
 
-  void on_response_impl(int code, beast::string_view reason, int version,
-                        error_code& ec) override {
+  void on_response_impl(int code, beast::string_view reason, int version, error_code& ec) override {
     if constexpr (!kRequest) {
       if (code < 100 || code > 599) return fail(Problem::grammar, ec);
       scratch->head.status = static_cast<unsigned>(code);
@@ -214,19 +215,39 @@ Step failure(detail::State& state, Problem problem, const beast::error_code& ec)
   std::uint16_t status = 400;
   const char* reason = "malformed message";
   switch (problem) {
-    case Problem::version: status = 505, reason = "HTTP version is not 1.0 or 1.1"; break;
-    case Problem::method: status = 501, reason = "unknown method"; break;
-    case Problem::fields: status = 431, reason = "more than 100 header fields"; break;
-    case Problem::framing: reason = "ambiguous message length"; break;
-    case Problem::length: reason = "Content-Length is not a number in range"; break;
-    case Problem::too_large: status = 413, reason = "body is larger than allowed"; break;
-    case Problem::host: reason = "there must be exactly one Host field"; break;
-    case Problem::target: reason = "request target is not a path"; break;
-    case Problem::expectation: status = 417, reason = "unknown expectation"; break;
-    case Problem::grammar: break;
+    case Problem::version:
+      status = 505, reason = "HTTP version is not 1.0 or 1.1";
+      break;
+    case Problem::method:
+      status = 501, reason = "unknown method";
+      break;
+    case Problem::fields:
+      status = 431, reason = "more than 100 header fields";
+      break;
+    case Problem::framing:
+      reason = "ambiguous message length";
+      break;
+    case Problem::length:
+      reason = "Content-Length is not a number in range";
+      break;
+    case Problem::too_large:
+      status = 413, reason = "body is larger than allowed";
+      break;
+    case Problem::host:
+      reason = "there must be exactly one Host field";
+      break;
+    case Problem::target:
+      reason = "request target is not a path";
+      break;
+    case Problem::expectation:
+      status = 417, reason = "unknown expectation";
+      break;
+    case Problem::grammar:
+      break;
     case Problem::none:
       if (ec == http::error::bad_version) {
-        // A request line without a version, as HTTP/0.9 had it, is malformed rather than of another version.
+        // A request line without a version, as HTTP/0.9 had it, is malformed rather than of another
+        // version.
         status = 505, reason = "HTTP version is not 1.0 or 1.1";
       } else if (ec == http::error::bad_content_length ||
                  ec == http::error::multiple_content_length ||
@@ -243,12 +264,12 @@ Step failure(detail::State& state, Problem problem, const beast::error_code& ec)
 
 enum class Scan : std::uint8_t { incomplete, complete, malformed, too_long };
 
-// Looks for the blank line that ends a head, and on the way for line ends and foldings that parsers disagree
-// about. Goes on where it stopped. `length` includes the blank line.
+// Looks for the blank line that ends a head, and on the way for line ends and foldings that parsers
+// disagree about. Goes on where it stopped. `length` includes the blank line.
 Scan scan_head(detail::State& state, const char* data, std::size_t size, std::size_t& length) {
   while (state.scanned < size) {
-    const auto* newline = static_cast<const char*>(
-        std::memchr(data + state.scanned, '\n', size - state.scanned));
+    const auto* newline =
+        static_cast<const char*>(std::memchr(data + state.scanned, '\n', size - state.scanned));
     const std::size_t line_end =
         newline == nullptr ? size : static_cast<std::size_t>(newline - data);
     if (newline == nullptr) {
@@ -298,8 +319,8 @@ Step chunk_step(detail::State& state, const char* data, std::size_t size) {
     if (size == step.consumed) return step;
     engine.piece = {};
     beast::error_code ec;
-    const std::size_t used = engine.put(
-        boost::asio::const_buffer(data + step.consumed, size - step.consumed), ec);
+    const std::size_t used =
+        engine.put(boost::asio::const_buffer(data + step.consumed, size - step.consumed), ec);
     state.first_chunk = false;
     step.consumed += used;
     if (ec == http::error::need_more) {
@@ -350,10 +371,14 @@ Step head_step(detail::State& state, const char* data, std::size_t size,
   if (kRequest && state.scanned == 0 && size == 1 && data[0] == '\r') return step;
   std::size_t length = 0;
   switch (scan_head(state, data, size, length)) {
-    case Scan::incomplete: return step;
-    case Scan::malformed: return failure(state, kRequest ? 400 : 502, "malformed line in the head");
-    case Scan::too_long: return failure(state, kRequest ? 431 : 502, "head is too large");
-    case Scan::complete: break;
+    case Scan::incomplete:
+      return step;
+    case Scan::malformed:
+      return failure(state, kRequest ? 400 : 502, "malformed line in the head");
+    case Scan::too_long:
+      return failure(state, kRequest ? 431 : 502, "head is too large");
+    case Scan::complete:
+      break;
   }
   auto& engine = engine_of<kRequest>(state);
   scratch.head = {};
@@ -383,7 +408,9 @@ RequestParser::RequestParser(const Limits& limits) {
   state_.limits = limits;
   ::new (static_cast<void*>(state_.engine.data())) RequestEngine();
 }
-RequestParser::~RequestParser() { std::destroy_at(&engine_of<true>(state_)); }
+RequestParser::~RequestParser() {
+  std::destroy_at(&engine_of<true>(state_));
+}
 
 Step RequestParser::next(const char* data, std::size_t size, RequestScratch& scratch) {
   switch (state_.phase) {
@@ -409,9 +436,12 @@ Step RequestParser::next(const char* data, std::size_t size, RequestScratch& scr
       }
       return step;
     }
-    case Phase::length: return body_piece(state_, data, size);
-    case Phase::chunked: return chunk_step<true>(state_, data, size);
-    default: return failure(state_, 400, "message is over");
+    case Phase::length:
+      return body_piece(state_, data, size);
+    case Phase::chunked:
+      return chunk_step<true>(state_, data, size);
+    default:
+      return failure(state_, 400, "message is over");
   }
 }
 
@@ -420,7 +450,9 @@ ResponseParser::ResponseParser(const Limits& limits, bool head_request) {
   state_.head_request = head_request;
   ::new (static_cast<void*>(state_.engine.data())) ResponseEngine();
 }
-ResponseParser::~ResponseParser() { std::destroy_at(&engine_of<false>(state_)); }
+ResponseParser::~ResponseParser() {
+  std::destroy_at(&engine_of<false>(state_));
+}
 
 Step ResponseParser::next(const char* data, std::size_t size, ResponseScratch& scratch) {
   switch (state_.phase) {
@@ -462,8 +494,10 @@ Step ResponseParser::next(const char* data, std::size_t size, ResponseScratch& s
         return step;
       }
     }
-    case Phase::length: return body_piece(state_, data, size);
-    case Phase::chunked: return chunk_step<false>(state_, data, size);
+    case Phase::length:
+      return body_piece(state_, data, size);
+    case Phase::chunked:
+      return chunk_step<false>(state_, data, size);
     case Phase::until_eof: {
       Step step;
       if (size == 0) return step;
@@ -472,7 +506,8 @@ Step ResponseParser::next(const char* data, std::size_t size, ResponseScratch& s
       step.body = {data, size};
       return step;
     }
-    default: return failure(state_, 502, "message is over");
+    default:
+      return failure(state_, 502, "message is over");
   }
 }
 

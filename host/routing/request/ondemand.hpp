@@ -78,11 +78,17 @@ class Bounds {
   // All bytes of an item; consumes it.
   error_code bytes(Item& item, std::string_view& bytes) const {
     std::string_view raw = item.token;
+    error_code error = SUCCESS;
     if (item.type == JsonType::array) {
-      if (const error_code error = item.value.get_array().raw_json().get(raw)) return error;
+      Array array;
+      error = item.value.get_array().get(array);
+      if (error == SUCCESS) error = array.raw_json().get(raw);
     } else if (item.type == JsonType::object) {
-      if (const error_code error = item.value.get_object().raw_json().get(raw)) return error;
+      Object object;
+      error = item.value.get_object().get(object);
+      if (error == SUCCESS) error = object.raw_json().get(raw);
     }
+    if (error != SUCCESS) return error;
     if (raw.data() + raw.size() > end_) return simdjson::TAPE_ERROR;
     bytes = trimmed(raw);
     return SUCCESS;

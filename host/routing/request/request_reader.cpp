@@ -95,11 +95,7 @@ class Scan {
       case BodyKey::text:
         return endpoint_ == SMG_ENDPOINT_GENERATE ? strings(item) : SUCCESS;
       case BodyKey::input:
-        if (endpoint_ == SMG_ENDPOINT_RESPONSES && item.type == JsonType::array) {
-          text_.back_to(0);
-          return text_wanted_ ? text_.items(item) : SUCCESS;
-        }
-        return strings(item);
+        return input(item);
       case BodyKey::input_ids:
         return ids(item);
       case BodyKey::query:
@@ -164,6 +160,18 @@ class Scan {
     if (endpoint_ != SMG_ENDPOINT_MESSAGES || !text_wanted_) return SUCCESS;
     text_.back_to(0);
     return text_.items(item);
+  }
+
+  error_code input(Item& item) {
+    const bool is_items = endpoint_ == SMG_ENDPOINT_RESPONSES && item.type == JsonType::array;
+    if (is_items && text_wanted_) {
+      text_.back_to(0);
+      return text_.items(item);
+    }
+    const bool has_input = endpoint_ == SMG_ENDPOINT_RESPONSES ||
+                           endpoint_ == SMG_ENDPOINT_EMBEDDINGS ||
+                           endpoint_ == SMG_ENDPOINT_CLASSIFY;
+    return has_input ? strings(item) : SUCCESS;
   }
 
   error_code strings(Item& item) {
@@ -287,7 +295,7 @@ BodyError no_object(std::string_view body, simdjson::ondemand::document& documen
   bool whole = false;
   if (text.front() == '[') {
     std::string_view bytes;
-    whole = document.get_array().raw_json().get(bytes) == SUCCESS &&
+    whole = document.raw_json().get(bytes) == SUCCESS &&
             bytes.data() + trimmed(bytes).size() == text.data() + text.size();
   } else {
     std::string_view token;

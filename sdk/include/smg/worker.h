@@ -92,7 +92,7 @@ typedef struct smg_pool {
   uint32_t count;
   const smg_worker* const* workers;
   const smg_worker_live* const* live;  // live[i] == workers[i]->live, one pointer chase less
-  uint64_t generation;          // rises with every change of membership
+  uint64_t generation;          // never 0; another one for every pool and after every change of membership
   const uint64_t* epoch;        // rises whenever any worker's eligibility changes: see smg_pool_epoch
   smg_view model;               // canonical id
 } smg_pool;

@@ -1,8 +1,9 @@
 // smg/cpp/http1.hpp - a strict HTTP/1.1 parser without I/O, for requests and for responses.
 //
-// Pull style: the caller shows the bytes it has and gets one step back; it drops what was consumed and calls again. Bytes
-// that were not consumed must be shown again, in front of what came since and contiguous with it. Nothing is
-// allocated, nothing thrown, nothing kept: views point into the caller's bytes (heads, bodies) and live as long as those.
+// Pull style: the caller shows the bytes it has and gets one step back; it drops what was consumed
+// and calls again. Bytes that were not consumed must be shown again, in front of what came since
+// and contiguous with it. Nothing is allocated, nothing thrown, nothing kept: views point into the
+// caller's bytes (heads, bodies) and live as long as those.
 //
 //   RequestParser parser(limits);
 //   RequestScratch scratch;                     // on the stack: the fields of one head
@@ -13,8 +14,9 @@
 //     complete    the message ended; what follows belongs to the next one
 //     error       step.status and step.reason; the connection is of no further use
 //
-// A parser takes one message: construct it anew, in place, for the next. Accepted is what has one meaning only; what two
-// parsers might read differently (RFC 9112, sections 2 to 7) is refused. One thread at a time.
+// A parser takes one message: construct it anew, in place, for the next. Accepted is what has one
+// meaning only; what two parsers might read differently (RFC 9112, sections 2 to 7) is refused. One
+// thread at a time.
 #pragma once
 
 #include <array>
@@ -26,10 +28,10 @@
 namespace smg::http1 {
 
 struct Limits {
-  std::size_t max_head = 64 * 1024;            // bytes, from the first line to the blank one
-  std::uint64_t max_body = UINT64_MAX;         // bytes without framing
-  std::size_t max_chunk_line = 512;            // size, extensions and line end
-  std::size_t max_trailers = 8 * 1024;         // bytes; they are checked and dropped
+  std::size_t max_head = 64 * 1024;     // bytes, from the first line to the blank one
+  std::uint64_t max_body = UINT64_MAX;  // bytes without framing
+  std::size_t max_chunk_line = 512;     // size, extensions and line end
+  std::size_t max_trailers = 8 * 1024;  // bytes; they are checked and dropped
 };
 
 inline constexpr std::size_t kMaxFields = 100;
@@ -66,7 +68,7 @@ enum class StepKind : std::uint8_t { need_more, head, body, complete, error };
 
 struct Step {
   StepKind kind = StepKind::need_more;
-  std::uint16_t status = 0;       // error: what to answer a client; for responses always 502
+  std::uint16_t status = 0;  // error: what to answer a client; for responses always 502
   std::size_t consumed = 0;
   std::string_view body;
   const char* reason = "";
@@ -89,8 +91,8 @@ struct State {
   Limits limits;
   std::uint64_t remaining = 0;  // of a body with a length
   std::uint64_t body_seen = 0;
-  std::size_t scanned = 0;      // bytes of an incomplete head that were looked at
-  std::size_t line_start = 0;   // of the line in which the scan stopped
+  std::size_t scanned = 0;     // bytes of an incomplete head that were looked at
+  std::size_t line_start = 0;  // of the line in which the scan stopped
   Phase phase = Phase::head;
   bool first_chunk = true;
   bool head_request = false;
@@ -124,7 +126,8 @@ class ResponseParser {
   ~ResponseParser();
 
   Step next(const char* data, std::size_t size, ResponseScratch& scratch);
-  // The stream has ended, all bytes before were shown: complete if that is how this body ends, else an error.
+  // The stream has ended, all bytes before were shown: complete if that is how this body ends, else
+  // an error.
   Step end_of_stream();
   // After complete: the connection may carry another exchange, if no bytes are left over.
   bool reusable() const { return state_.reusable; }
