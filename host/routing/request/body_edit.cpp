@@ -1,9 +1,8 @@
 #include "host/routing/request/body_edit.hpp"
 
-#include <algorithm>
 #include <cassert>
-#include <charconv>
 
+#include "host/base/views.hpp"
 #include "host/routing/request/json_string.hpp"
 
 namespace smg {
@@ -50,7 +49,7 @@ EditList plan_edits(std::string_view body, const RequestFacts& facts, bool strip
     const BodyMember& member = facts.tracked[i];
     const BodyChange* change = find_change(changes, member.key);
     if (change != nullptr && !change->json.empty()) {
-      list.add({member.value.offset, member.value.size, change->json});
+      list.add({member.value.offset, member.value.size, view(change->json)});
     } else if (change != nullptr || (stripped & bit_of(member.key)) != 0) {
       const BodySpan gap = removal(body, member, member.ordinal == removed);
       list.add({gap.offset, gap.size, {}});
@@ -61,10 +60,10 @@ EditList plan_edits(std::string_view body, const RequestFacts& facts, bool strip
   bool first = removed == facts.member_count;
   for (const BodyChange& change : changes) {
     if (change.json.empty() || !change.insert || facts.has(change.key)) continue;
-    if (!first) list.add({facts.close, 0, ","});
+    if (!first) list.add({facts.close, 0, view(",")});
     first = false;
-    list.add({facts.close, 0, member_start(change.key)});
-    list.add({facts.close, 0, change.json});
+    list.add({facts.close, 0, view(member_start(change.key))});
+    list.add({facts.close, 0, view(change.json)});
   }
   return list;
 }
@@ -72,18 +71,18 @@ EditList plan_edits(std::string_view body, const RequestFacts& facts, bool strip
 std::uint64_t append_pieces(std::string_view body, const EditList& edits,
                             std::vector<smg_view>& pieces) {
   std::uint64_t total = 0;
-  const auto add = [&](std::string_view piece) {
-    if (piece.empty()) return;
-    pieces.push_back({piece.data(), piece.size()});
-    total += piece.size();
+  const auto add = [&](smg_view piece) {
+    if (piece.size == 0) return;
+    pieces.push_back(piece);
+    total += piece.size;
   };
   std::size_t at = 0;
   for (const Edit& edit : edits.edits()) {
-    add(body.substr(at, edit.offset - at));
+    add({body.data() + at, edit.offset - at});
     add(edit.text);
     at = edit.offset + edit.length;
   }
-  add(body.substr(at));
+  add({body.data() + at, body.size() - at});
   return total;
 }
 

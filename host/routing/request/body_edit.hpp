@@ -21,7 +21,7 @@ namespace smg {
 struct Edit {
   std::uint32_t offset;
   std::uint32_t length;
-  std::string_view text;
+  smg_view text;
 };
 
 // A wish for one tracked key: its value becomes `json`, or the key goes away when that is empty.
@@ -35,6 +35,7 @@ inline constexpr std::size_t kMaxChanges = 8;
 
 class EditList {
  public:
+  EditList() {}  // NOLINT(modernize-use-equals-default): the room is not worth clearing
   std::span<const Edit> edits() const { return {edits_.data(), size_}; }
   bool empty() const { return size_ == 0; }
   // REQUIRES: not before the end of the last one.

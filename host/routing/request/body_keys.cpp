@@ -65,6 +65,7 @@ constexpr std::size_t kLongest = 22;
 // Keys sorted by length; those of length L stand at [first[L], first[L + 1]).
 struct Index {
   std::array<BodyKey, kKnownKeys> keys{};
+  std::array<std::string_view, kKnownKeys> names{};
   std::array<std::uint8_t, kLongest + 2> first{};
 };
 
@@ -74,7 +75,9 @@ constexpr Index make_index() {
   for (std::size_t length = 0; length <= kLongest; ++length) {
     index.first[length] = next;
     for (unsigned key = 0; key < kKnownKeys; ++key) {
-      if (bare(kMembers[key]).size() == length) index.keys[next++] = static_cast<BodyKey>(key);
+      if (bare(kMembers[key]).size() != length) continue;
+      index.keys[next] = static_cast<BodyKey>(key);
+      index.names[next++] = bare(kMembers[key]);
     }
   }
   index.first[kLongest + 1] = next;
@@ -87,9 +90,10 @@ static_assert(kIndex.first[kLongest + 1] == kKnownKeys, "a key is longer than kL
 }  // namespace
 
 BodyKey find_body_key(std::string_view name) {
-  if (name.size() > kLongest) return BodyKey::none;
+  if (name.empty() || name.size() > kLongest) return BodyKey::none;
   for (unsigned i = kIndex.first[name.size()]; i < kIndex.first[name.size() + 1]; ++i) {
-    if (name_of(kIndex.keys[i]) == name) return kIndex.keys[i];
+    const std::string_view candidate = kIndex.names[i];
+    if (candidate.front() == name.front() && candidate == name) return kIndex.keys[i];
   }
   return BodyKey::none;
 }

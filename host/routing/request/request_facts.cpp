@@ -13,7 +13,8 @@ void RequestFacts::clear() {
 }
 
 void RoutingInput::clear() {
-  if (text.capacity() > kKeptBytes) text = std::string();
+  // Assigning an empty string would keep the memory.
+  if (text.capacity() > kKeptBytes) std::string().swap(text);
   if (tokens.capacity() * sizeof(tokens[0]) > kKeptBytes) tokens = std::vector<std::uint32_t>();
   text.clear();
   tokens.clear();

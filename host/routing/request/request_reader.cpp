@@ -32,8 +32,8 @@ struct RequestReader::Parser {
   }
   void trim() {
     if (json.capacity() > kKept) json = simdjson::ondemand::parser();
-    if (scratch.capacity() > kSmallest) scratch = std::string();
-    if (front.capacity() > kSmallest) front = std::string();
+    if (scratch.capacity() > kSmallest) std::string().swap(scratch);
+    if (front.capacity() > kSmallest) std::string().swap(front);
   }
 };
 

@@ -59,12 +59,20 @@ Connection::Connection(LoopState& loop, Endpoint& endpoint)
 Connection::~Connection() = default;
 
 int Connection::connect(const smg_address& address, Dial& dial) {
-  fd = open_socket(address.family == 6 ? AF_INET6 : AF_INET);
-  if (fd < 0) return errno;
-  if (start_connect(fd, address) != 0 && errno != EINPROGRESS) return errno;
+  const int socket = open_socket(address.family == 6 ? AF_INET6 : AF_INET);
+  if (socket < 0) return errno;
+  if (start_connect(socket, address) != 0 && errno != EINPROGRESS) {
+    const int error = errno;
+    ::close(socket);
+    return error;
+  }
   dial_ = &dial;
+  fd = socket;
   // Watched only now: a socket that was never connected reports a hang-up.
-  return loop_.services.watch(this) ? 0 : ENOMEM;
+  if (loop_.services.watch(this)) return 0;
+  ::close(socket);
+  fd = -1;
+  return ENOMEM;
 }
 
 void Connection::on_ready(smg_watch* watch, uint32_t events) {
@@ -78,10 +86,17 @@ void Connection::on_ready(smg_watch* watch, uint32_t events) {
         self.read();
       }
       break;
-    case State::idle: self.check_idle(events); break;
-    case State::connecting: self.finish_connect(events); break;
-    case State::handshaking: self.handshake(); break;
-    case State::closed: break;
+    case State::idle:
+      self.check_idle(events);
+      break;
+    case State::connecting:
+      self.finish_connect(events);
+      break;
+    case State::handshaking:
+      self.handshake();
+      break;
+    case State::closed:
+      break;
   }
 }
 
@@ -114,9 +129,14 @@ void Connection::begin_handshake() {
 
 void Connection::handshake() {
   switch (tls_->handshake()) {
-    case Handshake::going_on: break;
-    case Handshake::done: dial_->handshake_done(*this); break;
-    case Handshake::failed: dial_->handshake_failed(*this, tls_->error()); break;
+    case Handshake::going_on:
+      break;
+    case Handshake::done:
+      dial_->handshake_done(*this);
+      break;
+    case Handshake::failed:
+      dial_->handshake_failed(*this, tls_->error());
+      break;
   }
 }
 
@@ -138,7 +158,8 @@ void Connection::check_idle(uint32_t events) {
 void Connection::close() {
   if (state_ == State::closed) return;
   if (state_ == State::idle) {
-    // take() has removed it from the pool if it is about to be used; then the state is not idle any more.
+    // take() has removed it from the pool if it is about to be used; then the state is not idle any
+    // more.
     endpoint_.pool(loop_.index).remove(*this);
     if (tls_ != nullptr) tls_->say_goodbye();
   }

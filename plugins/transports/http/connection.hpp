@@ -1,9 +1,9 @@
-// One TCP connection to a worker, with or without TLS: first dialled, then used by one exchange after the other
-// and idle in between.
+// One TCP connection to a worker, with or without TLS: first dialled, then used by one exchange
+// after the other and idle in between.
 //
-// Non-blocking, on one loop, registered there once. Received bytes are parsed where the loop's scratch buffer
-// holds them and handed on as views; the request is sent from where its owner keeps it. close() may come from
-// inside any call-back: the memory stays until the end of the turn.
+// Non-blocking, on one loop, registered there once. Received bytes are parsed where the loop's
+// scratch buffer holds them and handed on as views; the request is sent from where its owner keeps
+// it. close() may come from inside any call-back: the memory stays until the end of the turn.
 #pragma once
 
 #include <memory>
@@ -75,14 +75,14 @@ class Connection final : private smg_watch, private smg_task {
   Dial* dial_ = nullptr;
   std::unique_ptr<TlsSession> tls_;
   uint64_t idle_since_ = 0;
-  uint64_t sent_ = 0;       // of head and body together
+  uint64_t sent_ = 0;  // of head and body together
   uint32_t head_size_ = 0;
   State state_ = State::connecting;
   bool reused_ = false;
-  bool written_ = false;    // the whole request
+  bool written_ = false;  // the whole request
   bool write_failed_ = false;
-  bool hangup_ = false;     // the peer will send no more than what is there
-  bool drained_ = true;     // nothing is left to receive, as far as events tell
+  bool hangup_ = false;       // the peer will send no more than what is there
+  bool drained_ = true;       // nothing is left to receive, as far as events tell
   bool parse_first_ = false;  // kept bytes were held back by a pause
   bool http10_ = false;
   bool read_wanted_ = false;

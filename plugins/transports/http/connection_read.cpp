@@ -12,13 +12,17 @@
 namespace smg::http {
 namespace {
 
-constexpr std::size_t kTurnBudget = 256 * 1024;  // bytes per connection and turn, so that others have theirs
+constexpr std::size_t kTurnBudget =
+    256 * 1024;  // bytes per connection and turn, so that others have theirs
 
 Transfer receive_plain(int fd, char* to, std::size_t size) {
-  const ssize_t got = ::recv(fd, to, size, 0);
+  ssize_t got = 0;
+  do {
+    got = ::recv(fd, to, size, 0);
+  } while (got < 0 && errno == EINTR);
   if (got > 0) return Transfer::moved(static_cast<std::size_t>(got));
   if (got == 0) return Transfer::ended();
-  if (errno == EAGAIN || errno == EINTR) return Transfer::blocked();
+  if (errno == EAGAIN) return Transfer::blocked();
   return Transfer::failed(errno);
 }
 
@@ -75,7 +79,8 @@ void Connection::read() {
   if (write_failed_ && drained_) lose(EPIPE);
 }
 
-// Hands on what `data` holds. What the parser wants to see again is moved to the front, `have` says how much.
+// Hands on what `data` holds. What the parser wants to see again is moved to the front, `have` says
+// how much.
 Connection::Parsed Connection::parse(char* data, std::size_t& have) {
   Exchange& exchange = *exchange_;
   std::size_t done = 0;
@@ -91,7 +96,9 @@ Connection::Parsed Connection::parse(char* data, std::size_t& have) {
         http10_ = loop_.parsed.head.http10;
         exchange.deliver(loop_.parsed.head);
         break;
-      case http1::StepKind::body: exchange.deliver(step.body); break;
+      case http1::StepKind::body:
+        exchange.deliver(step.body);
+        break;
       case http1::StepKind::complete:
         finish(have - done);
         return Parsed::stopped;
@@ -117,8 +124,8 @@ void Connection::end_of_stream() {
 
 void Connection::finish(std::size_t left_over) {
   Exchange& exchange = *exchange_;
-  const bool reusable = parser_->reusable() && !http10_ && left_over == 0 && written_ &&
-                        drained_ && !hangup_ && !write_failed_;
+  const bool reusable = parser_->reusable() && !http10_ && left_over == 0 && written_ && drained_ &&
+                        !hangup_ && !write_failed_;
   exchange_ = nullptr;
   if (reusable) {
     endpoint_.pool(loop_.index).put(*this);
@@ -130,7 +137,8 @@ void Connection::finish(std::size_t left_over) {
 
 void Connection::lose(int error) {
   if (tls_ != nullptr && !tls_->error().empty()) {
-    return fail(SMG_END_CONNECTION_LOST, std::string("the TLS connection broke: ").append(tls_->error()));
+    return fail(SMG_END_CONNECTION_LOST,
+                std::string("the TLS connection broke: ").append(tls_->error()));
   }
   fail(error == ETIMEDOUT ? SMG_END_TIMEOUT : SMG_END_CONNECTION_LOST,
        std::string("the connection broke: ") + std::strerror(error));

@@ -41,9 +41,12 @@ Transfer send_plain(int fd, iovec* pieces, std::size_t count) {
   msghdr message{};
   message.msg_iov = pieces;
   message.msg_iovlen = count;
-  const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
   if (sent >= 0) return Transfer::moved(static_cast<std::size_t>(sent));
-  if (errno == EAGAIN || errno == EINTR) return Transfer::blocked();
+  if (errno == EAGAIN) return Transfer::blocked();
   return Transfer::failed(errno);
 }
 

@@ -1,5 +1,6 @@
 #include "endpoint.hpp"
 
+#include "authority.hpp"
 #include "probe.hpp"
 #include "transport.hpp"
 
@@ -7,11 +8,11 @@ namespace smg::http {
 namespace {
 
 std::string host_field(const smg_worker& worker, bool tls) {
-  const std::string host(text(worker.host));
+  const bool usual = worker.port == (tls ? 443u : 80u);
   std::string field = "Host: ";
-  field += host.find(':') == std::string::npos ? host : "[" + host + "]";
-  if (worker.port != (tls ? 443u : 80u)) field += ":" + std::to_string(worker.port);
-  return field + "\r\n";
+  field += usual ? bracketed(text(worker.host)) : authority(text(worker.host), worker.port);
+  field += "\r\n";
+  return field;
 }
 
 }  // namespace

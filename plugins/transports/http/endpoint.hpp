@@ -1,5 +1,5 @@
-// One worker as this transport serves it: where to connect, what its requests have in common, and per loop the
-// connections that wait for work.
+// One worker as this transport serves it: where to connect, what its requests have in common, and
+// per loop the connections that wait for work.
 //
 // Made and closed on the control thread; each loop touches its own part only.
 #pragma once

@@ -5,7 +5,9 @@
 
 namespace smg::http {
 
-Exchange::Exchange() : smg_timer{} { fired = deadline_passed; }
+Exchange::Exchange() : smg_timer{} {
+  fired = deadline_passed;
+}
 
 void Exchange::start(LoopState& loop, Endpoint& endpoint, const smg_request& request,
                      const smg_sink& sink, uint64_t ticket, uint64_t* stream) {

@@ -1,7 +1,9 @@
-// One request and its answer: the stream of the ABI. Holds the connection or, before there is one, the dial.
+// One request and its answer: the stream of the ABI. Holds the connection or, before there is one,
+// the dial.
 //
-// Sink calls may come back with cancel() or a new start() at once: after one, whoever called it looks at his
-// connection first (Connection::is_open) and touches the exchange only if that is still open.
+// Sink calls may come back with cancel() or a new start() at once: after one, whoever called it
+// looks at his connection first (Connection::is_open) and touches the exchange only if that is
+// still open.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +39,9 @@ class Exchange final : private smg_timer {
   void connected(Connection& connection);
 
   // From the connection.
-  const smg_request& request() const { return *request_; }  // until it is written and not to be resent
+  const smg_request& request() const {
+    return *request_;
+  }  // until it is written and not to be resent
   bool paused() const { return paused_; }
   bool answered() const { return answered_; }
   void bytes_sent() {

@@ -1,5 +1,5 @@
-// The running exchanges of a loop and their numbers. A number is slot and generation, so one that has ended
-// finds nothing. Exchanges do not move. One loop's own.
+// The running exchanges of a loop and their numbers. A number is slot and generation, so one that
+// has ended finds nothing. Exchanges do not move. One loop's own.
 #pragma once
 
 #include <memory>

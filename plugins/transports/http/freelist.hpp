@@ -1,7 +1,7 @@
 // Memory for objects of one type that come and go often. One loop's own; no locks.
 //
-// make() constructs, give_back() destroys and keeps the memory for the next make(). Under the address sanitizer
-// nothing is kept, so that a use after give_back() is seen.
+// make() constructs, give_back() destroys and keeps the memory for the next make(). Under the
+// address sanitizer nothing is kept, so that a use after give_back() is seen.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class Freelist {
       free_ = free_->next;
       --kept_;
     } else {
-      memory = ::operator new(sizeof(T), std::align_val_t{alignof(T)});
+      memory = ::operator new (sizeof(T), std::align_val_t{alignof(T)});
     }
     return ::new (memory) T(std::forward<Arguments>(arguments)...);
   }
@@ -54,7 +54,9 @@ class Freelist {
   static constexpr std::size_t kMostKept = 4096;
 #endif
 
-  static void release(void* memory) { ::operator delete(memory, std::align_val_t{alignof(T)}); }
+  static void release(void* memory) {
+    ::operator delete (memory, std::align_val_t{alignof(T)});
+  }
 
   Node* free_ = nullptr;
   std::size_t kept_ = 0;

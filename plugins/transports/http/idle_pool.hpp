@@ -1,7 +1,8 @@
-// The unused connections to one worker on one loop. The one used last is taken first, so that the others may age.
+// The unused connections to one worker on one loop. The one used last is taken first, so that the
+// others may age.
 //
-// They stay under watch: one that the engine closes leaves the pool at once, without a system call on the
-// request path. One timer per pool closes those that were unused for too long.
+// They stay under watch: one that the engine closes leaves the pool at once, without a system call
+// on the request path. One timer per pool closes those that were unused for too long.
 #pragma once
 
 #include "connection_list.hpp"

@@ -1,7 +1,8 @@
-// Received bytes that could not be used yet: the start of a head or chunk line, or what a pause held back.
+// Received bytes that could not be used yet: the start of a head or chunk line, or what a pause
+// held back.
 //
-// A few bytes (the line end after a chunk, mostly) stand in place; more of them are on the heap, and only until
-// they are taken. One loop's own.
+// A few bytes (the line end after a chunk, mostly) stand in place; more of them are on the heap,
+// and only until they are taken. One loop's own.
 #pragma once
 
 #include <cstddef>

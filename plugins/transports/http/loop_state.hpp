@@ -1,4 +1,5 @@
-// What one loop keeps for the transport: running exchanges, memory for connections, and room to hand a head over.
+// What one loop keeps for the transport: running exchanges, memory for connections, and room to
+// hand a head over.
 #pragma once
 
 #include <array>

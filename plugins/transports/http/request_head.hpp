@@ -1,5 +1,5 @@
-// The head of a request as it goes over the wire. Made from the request whenever it is needed, which is nearly
-// always once: so nobody has to keep it.
+// The head of a request as it goes over the wire. Made from the request whenever it is needed,
+// which is nearly always once: so nobody has to keep it.
 #pragma once
 
 #include <cstddef>

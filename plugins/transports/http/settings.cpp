@@ -45,7 +45,9 @@ constexpr smg_option kOptions[] = {
 
 }  // namespace
 
-std::span<const smg_option> option_table() { return kOptions; }
+std::span<const smg_option> option_table() {
+  return kOptions;
+}
 
 Settings read_settings(Host host, uint32_t loops) {
   constexpr uint64_t kSecond = 1'000'000'000;
@@ -54,7 +56,8 @@ Settings read_settings(Host host, uint32_t loops) {
     return std::string(options.find_string(name).value_or(""));
   };
   Settings settings;
-  settings.connect_timeout = static_cast<uint64_t>(options.get_int("connect_timeout_secs")) * kSecond;
+  settings.connect_timeout =
+      static_cast<uint64_t>(options.get_int("connect_timeout_secs")) * kSecond;
   settings.idle_timeout = static_cast<uint64_t>(options.get_int("idle_timeout_secs")) * kSecond;
   const auto idle = static_cast<uint32_t>(options.get_int("max_idle_per_worker"));
   const uint32_t data_loops = std::max(1u, loops - 1);
@@ -70,7 +73,8 @@ Settings read_settings(Host host, uint32_t loops) {
   settings.tls.client_key = path("client_key");
   settings.tls.insecure = options.get_bool("insecure_skip_verify");
   if (settings.tls.client_cert.empty() != settings.tls.client_key.empty()) {
-    throw Error(SMG_E_INVALID, "options `client_cert` and `client_key` go together: set both or none");
+    throw Error(SMG_E_INVALID,
+                "options `client_cert` and `client_key` go together: set both or none");
   }
   return settings;
 }

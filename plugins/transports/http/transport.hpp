@@ -1,7 +1,7 @@
 // One instance of the transport: settings, services, and what each loop keeps for it.
 //
-// Made and destroyed on the control thread. Memory that a loop still has to give back at the end of its turn
-// keeps the instance alive beyond destroy(): it counts its references.
+// Made and destroyed on the control thread. Memory that a loop still has to give back at the end of
+// its turn keeps the instance alive beyond destroy(): it counts its references.
 #pragma once
 
 #include <atomic>

@@ -1,0 +1,89 @@
+// Texts about plugins and configurations for people: plugins list, plugins describe, check-config.
+#include <sstream>
+
+#include "host/config/load.hpp"
+
+namespace smg {
+namespace {
+
+std::string_view text(smg_view view) {
+  return {view.data, view.size};
+}
+
+std::string_view kind_text(std::uint32_t kind) {
+  return kind == SMG_KIND_POLICY ? "policy" : kind == SMG_KIND_TRANSPORT ? "transport" : "monitor";
+}
+
+std::string_view type_text(std::uint32_t type) {
+  switch (type) {
+    case SMG_OPTION_BOOL:
+      return "true or false";
+    case SMG_OPTION_INT:
+      return "integer";
+    case SMG_OPTION_FLOAT:
+      return "number";
+    case SMG_OPTION_STRING:
+      return "text";
+    default:
+      return "list of texts";
+  }
+}
+
+}  // namespace
+
+std::string list_plugins(std::span<const smg_plugin* const> plugins) {
+  std::ostringstream out;
+  for (const auto* plugin : plugins) {
+    std::string left(kind_text(plugin->kind));
+    left.resize(11, ' ');
+    left += text(plugin->name);
+    left.resize(std::max<std::size_t>(left.size() + 1, 32), ' ');
+    out << left << text(plugin->version) << "  " << text(plugin->summary) << "\n";
+  }
+  if (plugins.empty()) out << "no plugins found; [plugins] paths names the directories to search\n";
+  return out.str();
+}
+
+std::string describe_plugin(const smg_plugin& plugin) {
+  std::ostringstream out;
+  out << text(plugin.name) << " " << text(plugin.version) << " - " << kind_text(plugin.kind)
+      << " by " << text(plugin.vendor) << "\n"
+      << text(plugin.summary) << "\n";
+  if (plugin.option_count == 0) {
+    out << "\nIt has no options.\n";
+    return out.str();
+  }
+  out << "\n[" << kind_text(plugin.kind) << "." << text(plugin.name) << "]\n";
+  for (std::uint32_t i = 0; i < plugin.option_count; ++i) {
+    const smg_option& option = plugin.options[i];
+    out << "  " << text(option.name);
+    if (option.default_value.size > 0) out << " = " << text(option.default_value);
+    out << "\n      " << text(option.help) << " (" << type_text(option.type);
+    if (option.minimum <= option.maximum &&
+        (option.type == SMG_OPTION_INT || option.type == SMG_OPTION_FLOAT)) {
+      out << (option.exclusive_minimum != 0 ? ", above " : ", from ") << option.minimum;
+      if (option.maximum < 1e300) out << " to " << option.maximum;
+    }
+    for (std::uint32_t c = 0; c < option.choice_count; ++c)
+      out << (c == 0 ? ": " : ", ") << text(option.choices[c]);
+    out << ")\n";
+    if (option.flag.size > 0) out << "      flag: --" << text(option.flag) << "\n";
+  }
+  return out.str();
+}
+
+std::string summary(const Config& config) {
+  std::ostringstream out;
+  out << "listens on " << config.server.host << ":" << config.server.port << ", metrics on "
+      << config.metrics.host << ":" << config.metrics.port << "\npolicy " << config.policy.name
+      << "\n";
+  if (config.workers.empty()) out << "no workers\n";
+  for (const auto& worker : config.workers) {
+    out << "worker " << worker.url.text;
+    for (const auto& model : worker.models) out << " " << model;
+    out << "\n";
+  }
+  return out.str();
+}
+
+}  // namespace smg

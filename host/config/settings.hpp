@@ -1,0 +1,51 @@
+// The table of settings: one row for each, from which TOML keys, flags, help and range errors all
+// come.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "host/config/config.hpp"
+#include "host/config/document.hpp"
+#include "host/config/option_value.hpp"
+
+namespace smg {
+
+enum class SettingKind { kBool, kInteger, kNumber, kText, kTexts, kNumbers, kMap };
+
+struct Setting {
+  std::string_view section;
+  std::string_view key;
+  std::string_view flag;      // without dashes; empty: none
+  std::string_view alias;     // a second name of the flag
+  std::string_view off_flag;  // a flag that sets a boolean to false
+  SettingKind kind = SettingKind::kBool;
+  double minimum = 0;
+  double maximum = 0;
+  bool above_minimum = false;  // the minimum itself is not allowed
+  std::string_view reason;     // what a value out of range is told
+  std::string_view choices;    // of a text, separated by blanks; empty: any
+  std::string_view help;
+  // `value` holds the alternative that `kind` says, within the range.
+  std::function<void(Config&, const OptionValue& value)> set;
+  std::function<std::string(const Config&)> shown;  // as TOML; empty: unset
+};
+
+std::span<const Setting> all_settings();
+// nullptr: none.
+const Setting* find_setting(std::string_view section, std::string_view key);
+const Setting* find_flag(std::string_view flag);
+
+// The value of a TOML node, or of the words behind a flag. False, and why, if it does not fit the
+// setting.
+bool read_value(const Setting& setting, const Node& node, OptionValue& value, std::string& reason);
+bool read_value(const Setting& setting, std::span<const std::string> words, OptionValue& value,
+                std::string& reason);
+
+// Flags of the reference gateway that this version does not have.
+bool is_flag_of_reference(std::string_view flag);
+
+}  // namespace smg

@@ -1,0 +1,120 @@
+#include "host/config/worker_url.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace smg {
+namespace {
+
+bool is_name(std::string_view host) {
+  return !host.empty() && host.size() <= 253 && std::all_of(host.begin(), host.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+  });
+}
+
+std::uint16_t default_port(std::string_view scheme) {
+  return scheme == "https" || scheme == "grpcs" ? 443 : 80;
+}
+
+}  // namespace
+
+std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& reason) {
+  WorkerUrl url;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
+      reason = "contains a blank, a control character or one that is not ASCII";
+      return std::nullopt;
+    }
+  }
+  const std::size_t colon = text.find("://");
+  if (colon == std::string_view::npos) {
+    reason = "has no scheme; write for example http://" + printable_url(text);
+    return std::nullopt;
+  }
+  url.scheme = text.substr(0, colon);
+  static constexpr std::string_view kSchemes[] = {"http", "https", "grpc", "grpcs", "ipc"};
+  if (std::find(std::begin(kSchemes), std::end(kSchemes), url.scheme) == std::end(kSchemes)) {
+    reason = "has the scheme '" + url.scheme + "'; allowed are http, https, grpc, grpcs and ipc";
+    return std::nullopt;
+  }
+  std::string_view rest = text.substr(colon + 3);
+  if (url.scheme == "ipc") {
+    if (rest.empty()) {
+      reason = "has no path; write ipc:///path/of/socket";
+      return std::nullopt;
+    }
+    url.text = text;
+    url.base_path = rest;
+    return url;
+  }
+  if (rest.find_first_of("?#") != std::string_view::npos) {
+    reason = "has a query or a fragment; a worker's URL ends with its path";
+    return std::nullopt;
+  }
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view authority = rest.substr(0, slash);
+  std::string_view path = rest.substr(slash);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  if (authority.find('@') != std::string_view::npos) {
+    reason = "has credentials; use api_key";
+    return std::nullopt;
+  }
+  std::string_view port;
+  bool has_port = false;
+  if (authority.starts_with('[')) {
+    const std::size_t close = authority.find(']');
+    const std::string_view behind =
+        close == std::string_view::npos ? std::string_view{} : authority.substr(close + 1);
+    in6_addr ignored{};
+    if (close != std::string_view::npos) url.host = authority.substr(1, close - 1);
+    if (inet_pton(AF_INET6, url.host.c_str(), &ignored) != 1 ||
+        (!behind.empty() && behind[0] != ':')) {
+      reason = "has an IPv6 address that is not one";
+      return std::nullopt;
+    }
+    has_port = !behind.empty();
+    if (has_port) port = behind.substr(1);
+  } else {
+    const std::size_t at = authority.find(':');
+    url.host = authority.substr(0, at);
+    has_port = at != std::string_view::npos;
+    if (has_port) port = authority.substr(at + 1);
+    std::transform(url.host.begin(), url.host.end(), url.host.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+    if (!is_name(url.host)) {
+      reason = "has no valid host name";
+      return std::nullopt;
+    }
+  }
+  url.port = default_port(url.scheme);
+  if (has_port) {
+    unsigned number = 0;
+    const auto [end, code] = std::from_chars(port.data(), port.data() + port.size(), number);
+    if (code != std::errc() || end != port.data() + port.size() || number == 0 || number > 65535) {
+      reason = "has the port '" + std::string(port) + "'; ports are 1 to 65535";
+      return std::nullopt;
+    }
+    url.port = static_cast<std::uint16_t>(number);
+  }
+  url.base_path = path;
+  url.text = std::string(text.substr(0, colon + 3)) + std::string(authority) + std::string(path);
+  return url;
+}
+
+bool same_endpoint(const WorkerUrl& a, const WorkerUrl& b) {
+  return a.scheme == b.scheme && a.host == b.host && a.port == b.port && a.base_path == b.base_path;
+}
+
+std::string printable_url(std::string_view text) {
+  const std::size_t scheme = text.find("://");
+  const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const std::size_t at = text.find('@', begin);
+  if (at == std::string_view::npos || at > std::min(text.find('/', begin), text.size())) {
+    return std::string(text);
+  }
+  return std::string(text.substr(0, begin)) + "***" + std::string(text.substr(at));
+}
+
+}  // namespace smg
