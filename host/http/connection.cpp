@@ -2,8 +2,10 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -416,11 +418,17 @@ void Connection::write(std::string_view data) {
   }
 }
 
-void Connection::flush_cork(std::string_view corked) {
+void Connection::flush_cork(std::string_view corked, std::string_view more) {
   if (broken_ || phase_ == Phase::closed) return;
   std::size_t sent = 0;
   if (!held_ && out_.empty()) {
-    const ssize_t count = send(this->fd, corked.data(), corked.size(), MSG_NOSIGNAL);
+    iovec parts[2] = {{const_cast<char*>(corked.data()), corked.size()},
+                      {const_cast<char*>(more.data()), more.size()}};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = more.empty() ? 1 : 2;
+    const ssize_t count = more.empty() ? send(this->fd, corked.data(), corked.size(), MSG_NOSIGNAL)
+                                       : sendmsg(this->fd, &message, MSG_NOSIGNAL);
     if (count >= 0) {
       sent = static_cast<std::size_t>(count);
     } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
@@ -430,7 +438,11 @@ void Connection::flush_cork(std::string_view corked) {
       return;
     }
   }
-  if (sent < corked.size()) out_.append(corked.substr(sent));
+  if (sent < corked.size()) {
+    out_.append(corked.substr(sent));
+    sent = corked.size();
+  }
+  out_.append(more.substr(std::min(sent - corked.size(), more.size())));
 }
 
 void Connection::flush_backlog() {

@@ -37,8 +37,8 @@ class Connection final : public Client, private smg_watch {
 
   // False if the loop does not take it; then delete it.
   bool start();
-  // Sends what this connection has in the loop's cork.
-  void flush_cork(std::string_view corked);
+  // Sends what this connection had in the loop's cork, and `more` behind it.
+  void flush_cork(std::string_view corked, std::string_view more);
   // Ends it: now if idle, else after the running answer.
   void drain();
   void close_now();

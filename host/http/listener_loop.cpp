@@ -132,14 +132,16 @@ void ListenerLoop::close_all() {
 }
 
 void ListenerLoop::cork(Connection* connection, std::string_view data) {
-  if (corked_ != connection && cork_size_ > 0) uncork();
-  corked_ = connection;
-  if (cork_size_ + data.size() > kCorkSize) {
+  if (corked_ != connection) {
     uncork();
     corked_ = connection;
   }
-  if (data.size() > kCorkSize) {
-    connection->flush_cork(data);
+  if (cork_size_ + data.size() > kCorkSize) {
+    // Goes out behind what is corked, in one call and without a copy.
+    const std::size_t size = cork_size_;
+    corked_ = nullptr;
+    cork_size_ = 0;
+    connection->flush_cork({cork_.get(), size}, data);
     return;
   }
   std::memcpy(cork_.get() + cork_size_, data.data(), data.size());
@@ -155,7 +157,7 @@ void ListenerLoop::uncork() {
   const std::size_t size = cork_size_;
   corked_ = nullptr;
   cork_size_ = 0;
-  if (connection != nullptr && size > 0) connection->flush_cork({cork_.get(), size});
+  if (connection != nullptr && size > 0) connection->flush_cork({cork_.get(), size}, {});
 }
 
 void ListenerLoop::forget(const Connection* connection) {

@@ -314,6 +314,9 @@ class Worker:
         self.open.discard(sock)
 
     def close(self):
+        # A thread that waits in accept() keeps a socket open that is only closed.
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         for sock in list(self.open):
             with contextlib.suppress(OSError):

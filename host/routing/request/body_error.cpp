@@ -1,18 +1,10 @@
 #include "host/routing/request/body_error.hpp"
 
+#include "host/base/views.hpp"
 #include "host/routing/request/json_string.hpp"
 
 namespace smg {
 namespace {
-
-bool equals_ignoring_case(std::string_view text, std::string_view lower) {
-  if (text.size() != lower.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c) != lower[i]) return false;
-  }
-  return true;
-}
 
 std::string_view prefix(BodyFault fault) {
   switch (fault) {

@@ -1,0 +1,52 @@
+#include "certificates.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+namespace smg::test {
+namespace {
+
+void shell(const std::string& command) {
+  if (std::system((command + " 2>/dev/null").c_str()) != 0) {
+    throw std::runtime_error("failed: " + command);
+  }
+}
+
+const std::string kKey = " -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+
+}  // namespace
+
+Certificates::Certificates() {
+  std::string name = (std::filesystem::temp_directory_path() / "smg-tls-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
+  directory_ = name;
+  shell("openssl req -x509" + kKey + " -days 2 -subj '/CN=test authority' -keyout " + directory_ +
+        "/ca.key -out " + authority());
+}
+
+Certificates::~Certificates() {
+  std::filesystem::remove_all(directory_);
+}
+
+void Certificates::issue(const std::string& name, const std::string& subject) const {
+  const std::string base = directory_ + "/" + name;
+  std::ofstream(base + ".ext") << "subjectAltName=" << subject << "\n";
+  shell("openssl req -new" + kKey + " -subj '/CN=" + name + "' -keyout " + base + ".key -out " +
+        base + ".csr");
+  shell("openssl x509 -req -in " + base + ".csr -CA " + authority() + " -CAkey " + directory_ +
+        "/ca.key -CAcreateserial -days 2 -extfile " + base + ".ext -out " + base + ".pem");
+}
+
+SSL_CTX* Certificates::server(const std::string& name) const {
+  const std::string base = directory_ + "/" + name;
+  SSL_CTX* context = SSL_CTX_new(TLS_server_method());
+  if (SSL_CTX_use_certificate_chain_file(context, (base + ".pem").c_str()) != 1 ||
+      SSL_CTX_use_PrivateKey_file(context, (base + ".key").c_str(), SSL_FILETYPE_PEM) != 1) {
+    throw std::runtime_error("cannot use " + base);
+  }
+  return context;
+}
+
+}  // namespace smg::test

@@ -1,0 +1,30 @@
+// Certificates made when the test runs, in a directory of their own that goes with them.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <string>
+
+namespace smg::test {
+
+class Certificates {
+ public:
+  Certificates();
+  ~Certificates();
+  Certificates(const Certificates&) = delete;
+  Certificates& operator=(const Certificates&) = delete;
+
+  std::string authority() const { return directory_ + "/ca.pem"; }
+  std::string directory() const { return directory_; }
+
+  // Writes NAME.pem and NAME.key, signed by the authority, for `subject`: DNS:engine.test or
+  // IP:127.0.0.1.
+  void issue(const std::string& name, const std::string& subject) const;
+  // A server's context with that certificate. The caller frees it.
+  SSL_CTX* server(const std::string& name) const;
+
+ private:
+  std::string directory_;
+};
+
+}  // namespace smg::test
