@@ -68,7 +68,7 @@ class Bounds {
     return static_cast<std::uint32_t>(text.data() - begin_);
   }
   error_code item(simdjson::simdjson_result<Value> result, Item& item) const {
-    if (const error_code error = std::move(result).get(item.value)) return error;
+    if (const error_code error = result.get(item.value)) return error;
     const std::string_view token = item.value.raw_json_token();
     if (token.data() < begin_ || token.data() >= end_) return simdjson::TAPE_ERROR;
     item.token = trimmed(token.substr(0, static_cast<std::size_t>(end_ - token.data())));

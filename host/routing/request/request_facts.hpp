@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -65,7 +66,7 @@ struct RequestFacts {
 // What policies route by, as far as they asked. One per loop is enough: it is read during selection
 // only.
 struct RoutingInput {
-  static constexpr std::size_t kKeptBytes = 1024 * 1024;
+  static constexpr std::size_t kKeptBytes = std::size_t{1} << 20;
 
   std::string text;  // empty when there are tokens
   std::vector<std::uint32_t> tokens;

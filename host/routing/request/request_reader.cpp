@@ -16,8 +16,8 @@ static_assert(kBodySlack >= simdjson::SIMDJSON_PADDING);
 
 struct RequestReader::Parser {
   // Capacity in bytes of body; the parser's own memory is several times that.
-  static constexpr std::size_t kSmallest = 64 * 1024;
-  static constexpr std::size_t kKept = 4 * 1024 * 1024;
+  static constexpr std::size_t kSmallest = std::size_t{1} << 16;
+  static constexpr std::size_t kKept = std::size_t{1} << 22;
 
   simdjson::ondemand::parser json;
   std::string scratch;  // unescaped names

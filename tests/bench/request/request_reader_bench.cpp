@@ -15,7 +15,7 @@ namespace {
 using namespace smg;
 
 std::string chat_body(std::size_t size, bool escapes) {
-  const std::size_t turn = size > 64 * 1024 ? 4000 : 400;
+  const std::size_t turn = size > std::size_t{1} << 16 ? 4000 : 400;
   std::string body =
       R"({"model":"meta-llama/Llama-3.1-8B-Instruct","stream":true,"temperature":0.7,"max_tokens":256,"messages":[)";
   body += R"({"role":"system","content":"You are a helpful assistant."})";
@@ -50,7 +50,7 @@ struct Fixture {
 void run(benchmark::State& state, std::uint32_t needs, bool escapes) {
   Fixture fixture(chat_body(static_cast<std::size_t>(state.range(0)), escapes));
   if (fixture.read(needs)) state.SkipWithError("the body was refused");
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     BodyError error = fixture.read(needs);
     benchmark::DoNotOptimize(error);
     benchmark::DoNotOptimize(fixture.facts);
@@ -73,7 +73,7 @@ void generate_ids(benchmark::State& state) {
   for (std::int64_t i = 1; i < state.range(0); ++i)
     body.append(1, ',').append(std::to_string(i * 7919 % 128000));
   Fixture fixture(body + "]}");
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(fixture.reader.read(fixture.view(), SMG_ENDPOINT_GENERATE,
                                                  Extractor::plain, SMG_NEEDS_TOKENS, fixture.facts,
                                                  fixture.input));
@@ -87,7 +87,7 @@ void edit(benchmark::State& state, bool changed) {
   if (fixture.read(0)) state.SkipWithError("the body was refused");
   std::string scratch;
   std::vector<smg_view> pieces;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     pieces.clear();
     const std::uint64_t size = outbound_body(fixture.view(), fixture.facts,
                                              changed ? "canonical-model" : fixture.facts.model,

@@ -3,6 +3,7 @@
 namespace smg::testing {
 namespace {
 
+constexpr std::size_t kLarge = 6'000'000;
 constexpr std::string_view kMessages = R"("messages":[{"role":"user","content":"hi"}])";
 
 Reading chat(const std::string& members) {
@@ -127,11 +128,11 @@ TEST_CASE("a reader forgets the body before") {
   CHECK(facts.strip == 0);
   CHECK(input.tokens.empty());
   CHECK(input.text == "hello");
-  CHECK_FALSE(read("{\"text\":\"" + std::string(6 * 1024 * 1024, 'x') + "\"}"));
-  CHECK(input.text.size() == 6 * 1024 * 1024);
+  CHECK_FALSE(read("{\"text\":\"" + std::string(kLarge, 'x') + "\"}"));
+  CHECK(input.text.size() == kLarge);
   CHECK_FALSE(read(R"({"text":"small again"})"));
   CHECK(input.text == "small again");
-  CHECK(input.text.capacity() < 1024 * 1024);
+  CHECK(input.text.capacity() < kLarge);
 }
 
 }  // namespace smg::testing

@@ -129,9 +129,9 @@ struct WorkerText {
   std::string scheme = "http";
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
-  std::string base_path;
-  std::string api_key;
-  std::string runtime;
+  std::string base_path = {};
+  std::string api_key = {};
+  std::string runtime = {};
 };
 
 // One transport instance with one worker, on a host of one loop unless told otherwise.

@@ -152,7 +152,7 @@ TEST_CASE("an answer that breaks the protocol is the engine's fault") {
        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
       {"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx"},
       {"bad status line", "HTTP/1.1 OK\r\n\r\n"},
-      {"another protocol", "SSH-2.0-OpenSSH_9.2\r\n"},
+      {"another protocol", "SSH-2.0-OpenSSH_9.2\r\n\r\n"},
       {"bare line feeds", "HTTP/1.1 200 OK\nContent-Length: 1\n\nx"},
       {"a protocol switch", "HTTP/1.1 101 Switching Protocols\r\n\r\n"},
   };

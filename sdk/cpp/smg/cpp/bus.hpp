@@ -1,10 +1,11 @@
-// The event bus. A subscriber is a member function `void on_event(const smg_event&)`, called on the bus
-// thread in order of publication:
+// The event bus. A subscriber is a member function `void on_event(const smg_event&) noexcept`, called on
+// the bus thread in order of publication:
 //   smg::Subscription reports_ = bus.subscribe<&MyPolicy::on_event>(
 //       SMG_EVENT_MASK(SMG_EVENT_LOAD_REPORT), *this);
 // Make it the last member of its class: once it is destroyed the function is not running and will not run again.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "smg/cpp/host.hpp"
@@ -42,14 +43,13 @@ class Bus {
   explicit Bus(Host host)
       : host_(host.raw()), table_(host.require<smg_bus_service>(SMG_SERVICE_BUS)) {}
 
-  // [any] `types`: SMG_EVENT_MASK bits. What `Method` throws is dropped.
+  // [any] `types`: SMG_EVENT_MASK bits.
   template <auto Method, class Owner>
   [[nodiscard]] Subscription subscribe(uint64_t types, Owner& owner) const {
+    static_assert(std::is_nothrow_invocable_v<decltype(Method), Owner&, const smg_event&>,
+                  "a subscriber is `void on_event(const smg_event&) noexcept`");
     const smg_event_fn deliver = [](void* context, const smg_event* event) {
-      guard(nullptr, [&] {
-        (static_cast<Owner*>(context)->*Method)(*event);
-        return SMG_OK;
-      });
+      (static_cast<Owner*>(context)->*Method)(*event);
     };
     return Subscription(host_, table_, table_->subscribe(host_, types, deliver, &owner));
   }

@@ -1,11 +1,11 @@
 // The event loops, and call-backs as member functions. smg/host.h says what each call does and on which thread.
 //
 //   class Poller {
-//     void tick();
+//     void tick() noexcept;
 //     smg::Timer<&Poller::tick> timer_{*this};   // loop.set(timer_, clock.now() + 1'000'000'000);
 //   };
 // The structs are part of the owner and hold no memory of their own. They are not moved; clear a timer and
-// unwatch a descriptor before the owner goes. A member function that throws ends the process: mark it noexcept.
+// unwatch a descriptor before the owner goes. The member functions are noexcept: nobody could hear of a failure.
 #pragma once
 
 #include <span>
@@ -17,10 +17,6 @@ namespace smg {
 namespace detail {
 template <class>
 struct OwnerOf;
-template <class Owner, class Result, class... Arguments>
-struct OwnerOf<Result (Owner::*)(Arguments...)> {
-  using type = Owner;
-};
 template <class Owner, class Result, class... Arguments>
 struct OwnerOf<Result (Owner::*)(Arguments...) noexcept> {
   using type = Owner;

@@ -1,94 +1,154 @@
-// A routing policy as a class with one method. smg/policy.h says what it may do and on which
-// thread.
+// A routing policy is one class with one method:
 //
-//   class Nearest {
+//   class Mine {
 //    public:
-//     explicit Nearest(const smg::Host& host);     // reads options; throws smg::Error
-//     std::optional<uint32_t> select(const smg_policy_request& request, const smg_pool& pool);
+//     std::optional<uint32_t> select(const smg::Request& request, const smg::Pool& pool);
 //   };
-//   SMG_EXPORT_PLUGINS(smg::policy<Nearest>("nearest", "1.0", "Example Ltd", "the nearest worker"))
+//   SMG_EXPORT_PLUGINS(smg::policy<Mine>({.name = "mine", .version = "1.0", .summary = "..."}))
 //
-// select() answers an index, or nothing to decline; what it throws counts as a fault. Further
-// methods are called when the class has them: pool_changed(const smg_pool* before, const smg_pool*
-// after), dispatched(request, worker), completed(worker, bool success); and `static constexpr
-// uint32_t needs` (SMG_NEEDS_*).
+// select() runs on every loop at once, must not block, and answers the index of an eligible worker, or
+// nullopt if none may take the request. What it throws counts as a fault. Optional members:
+//   explicit Mine(smg::Host host)                           to read options and use services; may throw
+//   static constexpr uint32_t kNeeds = SMG_NEEDS_TEXT;      what select() wants to know of a request
+//   void pool_changed(const smg_pool* before, const smg_pool* after);   \.
+//   void dispatched(const smg::Request&, const smg_worker&);             } as in smg/policy.h
+//   void completed(const smg_worker&, bool success);                    /
 #pragma once
 
-#include <cstdint>
+#include <concepts>
+#include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 
-#include "smg/cpp/error.hpp"
 #include "smg/cpp/host.hpp"
 #include "smg/cpp/plugin.hpp"
 #include "smg/policy.h"
 
 namespace smg {
 
+// One request, as far as routing is concerned. Valid during the call.
+class Request {
+ public:
+  explicit Request(const smg_policy_request& raw) : raw_(&raw) {}
+  const smg_policy_request& raw() const { return *raw_; }
+
+  uint32_t endpoint() const { return raw_->endpoint; }  // SMG_ENDPOINT_*
+  uint32_t leg() const { return raw_->leg; }            // SMG_LEG_*
+  uint32_t attempt() const { return raw_->attempt; }    // 0 for the first
+  uint64_t now() const { return raw_->now; }            // monotonic ns
+  uint64_t random() const { return raw_->random; }      // see uniform() in smg/cpp/random.hpp
+  std::string_view model() const { return smg::text(raw_->model); }
+  std::string_view text() const { return smg::text(raw_->text); }
+  std::span<const uint32_t> tokens() const {
+    return {raw_->tokens, static_cast<std::size_t>(raw_->token_count)};
+  }
+  std::string_view routing_key() const { return smg::text(raw_->routing_key); }
+  std::string_view cache_namespace() const { return smg::text(raw_->cache_namespace); }
+  std::span<const smg_header> headers() const { return {raw_->headers, raw_->header_count}; }
+
+ private:
+  const smg_policy_request* raw_;
+};
+
+// The candidates. Immutable; their live state moves. Valid during the call.
+class Pool {
+ public:
+  explicit Pool(const smg_pool& raw) : raw_(&raw) {}
+  const smg_pool& raw() const { return *raw_; }
+
+  uint32_t size() const { return raw_->count; }
+  const smg_worker& worker(uint32_t index) const { return *raw_->workers[index]; }
+  const smg_worker_live& live(uint32_t index) const { return *raw_->live[index]; }
+  bool eligible(uint32_t index) const { return smg_pool_eligible(raw_, index) != 0; }
+  uint32_t in_flight(uint32_t index) const { return smg_worker_in_flight(raw_->live[index]); }
+  std::string_view model() const { return text(raw_->model); }
+  // Together they name a set of eligible workers: see smg/worker.h, and smg/cpp/eligible.hpp to make use of it.
+  uint64_t generation() const { return raw_->generation; }
+  uint64_t epoch() const { return smg_pool_epoch(raw_); }
+
+ private:
+  const smg_pool* raw_;
+};
+
+template <class P>
+concept Policy = requires(P policy, const Request& request, const Pool& pool) {
+  { policy.select(request, pool) } -> std::convertible_to<std::optional<uint32_t>>;
+};
+
 namespace detail {
 
-template <class Impl>
-constexpr smg_policy_api policy_api() {
-  smg_policy_api api{};
-  api.struct_size = sizeof api;
-  if constexpr (requires { Impl::needs; }) api.needs = Impl::needs;
-  api.create = [](const smg_host* host, void** self, smg_error* error) -> smg_status {
+template <class T, class... Arguments>
+std::unique_ptr<T> make(Host host, Arguments... arguments) {
+  if constexpr (std::constructible_from<T, Host, Arguments...>) {
+    return std::make_unique<T>(host, arguments...);
+  } else {
+    return std::make_unique<T>();
+  }
+}
+
+// What `self` points to: the plugin's object, and the host to report to.
+template <class T>
+struct Instance {
+  Host host;
+  std::unique_ptr<T> object;
+};
+
+template <Policy P>
+struct PolicyTable {
+  using Self = Instance<P>;
+  static Self& self(void* raw) { return *static_cast<Self*>(raw); }
+
+  static smg_status create(const smg_host* raw, void** out, smg_error* error) noexcept {
     return guard(error, [&] {
-      *self = new Impl(Host(host));
+      const Host host(raw);
+      *out = new Self{host, make<P>(host)};
       return SMG_OK;
     });
-  };
-  api.destroy = [](void* self) { delete static_cast<Impl*>(self); };
-  api.select = [](void* self, const smg_policy_request* request, const smg_pool* pool,
-                  std::uint32_t* index) -> smg_status {
-    return guard(nullptr, [&]() -> smg_status {
-      const std::optional<std::uint32_t> choice = static_cast<Impl*>(self)->select(*request, *pool);
+  }
+  static void destroy(void* raw) noexcept { delete static_cast<Self*>(raw); }
+
+  static smg_status select(void* raw, const smg_policy_request* request, const smg_pool* pool,
+                           uint32_t* index) noexcept {
+    return guard(nullptr, [&] {
+      const std::optional<uint32_t> choice =
+          self(raw).object->select(Request(*request), Pool(*pool));
       if (!choice) return SMG_NO_CHOICE;
       *index = *choice;
       return SMG_OK;
     });
-  };
-  if constexpr (requires(Impl & impl, const smg_pool* pool) { impl.pool_changed(pool, pool); }) {
-    api.pool_changed = [](void* self, const smg_pool* before, const smg_pool* after) {
-      guard(nullptr, [&] {
-        static_cast<Impl*>(self)->pool_changed(before, after);
-        return SMG_OK;
-      });
-    };
   }
-  if constexpr (requires(Impl & impl, const smg_policy_request& request, const smg_worker& worker) {
-                  impl.dispatched(request, worker);
-                }) {
-    api.dispatched = [](void* self, const smg_policy_request* request, const smg_worker* worker) {
-      guard(nullptr, [&] {
-        static_cast<Impl*>(self)->dispatched(*request, *worker);
-        return SMG_OK;
-      });
-    };
+  static void pool_changed(void* raw, const smg_pool* before, const smg_pool* after) noexcept {
+    self(raw).host.shield([&] { self(raw).object->pool_changed(before, after); });
   }
-  if constexpr (requires(Impl & impl, const smg_worker& worker) { impl.completed(worker, true); }) {
-    api.completed = [](void* self, const smg_worker* worker, std::uint32_t success) {
-      guard(nullptr, [&] {
-        static_cast<Impl*>(self)->completed(*worker, success != 0);
-        return SMG_OK;
-      });
-    };
+  static void dispatched(void* raw, const smg_policy_request* request,
+                         const smg_worker* worker) noexcept {
+    self(raw).host.shield([&] { self(raw).object->dispatched(Request(*request), *worker); });
   }
-  return api;
-}
+  static void completed(void* raw, const smg_worker* worker, uint32_t success) noexcept {
+    self(raw).host.shield([&] { self(raw).object->completed(*worker, success != 0); });
+  }
 
-template <class Impl>
-inline constexpr smg_policy_api kPolicyApi = policy_api<Impl>();
+  static constexpr smg_policy_api make_table() {
+    smg_policy_api api{};
+    api.struct_size = sizeof api;
+    if constexpr (requires { P::kNeeds; }) api.needs = P::kNeeds;
+    api.create = create;
+    api.destroy = destroy;
+    api.select = select;
+    if constexpr (requires { &P::pool_changed; }) api.pool_changed = pool_changed;
+    if constexpr (requires { &P::dispatched; }) api.dispatched = dispatched;
+    if constexpr (requires { &P::completed; }) api.completed = completed;
+    return api;
+  }
+  static constexpr smg_policy_api kTable = make_table();
+};
 
 }  // namespace detail
 
-template <class Impl>
-constexpr smg_plugin policy(std::string_view name, std::string_view version,
-                            std::string_view vendor, std::string_view summary,
-                            std::span<const smg_option> options = {}) {
-  return detail::describe(SMG_KIND_POLICY, name, version, vendor, summary, options,
-                          &detail::kPolicyApi<Impl>);
+// The descriptor of policy P, for SMG_EXPORT_PLUGINS.
+template <Policy P>
+constexpr smg_plugin policy(const About& about) {
+  return describe(SMG_KIND_POLICY, about, &detail::PolicyTable<P>::kTable);
 }
 
 }  // namespace smg
