@@ -16,7 +16,9 @@ Bus::Bus(std::function<std::uint64_t()> clock, Family* dropped)
   pthread_setname_np(thread_.native_handle(), "smg-bus");
 }
 
-Bus::~Bus() { stop(); }
+Bus::~Bus() {
+  stop();
+}
 
 bool Bus::publish(const smg_event& event) {
   if (event.type == 0 || event.type >= SMG_EVENT_TYPE_COUNT) return false;
@@ -94,13 +96,13 @@ void Bus::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// The subscription with the oldest event: so events are delivered in order of publication across subscribers as well.
+// The subscription with the oldest event: so events are delivered in order of publication across
+// subscribers as well.
 std::shared_ptr<Bus::Subscription> Bus::next_ready() const {
   std::shared_ptr<Subscription> best;
   for (const auto& [id, subscription] : subscriptions_) {
     if (subscription->queue.empty()) continue;
-    if (best == nullptr ||
-        subscription->queue.front()->sequence < best->queue.front()->sequence) {
+    if (best == nullptr || subscription->queue.front()->sequence < best->queue.front()->sequence) {
       best = subscription;
     }
   }

@@ -1,12 +1,14 @@
-// The event bus: everybody may publish, each subscriber gets what it asked for, in order of publication.
+// The event bus: everybody may publish, each subscriber gets what it asked for, in order of
+// publication.
 //
-// publish() copies the event and returns; one thread of the bus calls the subscribers. Each subscriber has a queue of
-// its own. One that does not keep up loses the oldest events of its own queue, which is counted (dropped(), the metric
-// smg_bus_events_dropped_total) and logged. Since there is a single thread, a subscriber that blocks inside its call delays
-// the others, and their queues fill meanwhile: a subscriber hands long work to a thread or loop of its own.
+// publish() copies the event and returns; one thread of the bus calls the subscribers. Each
+// subscriber has a queue of its own. One that does not keep up loses the oldest events of its own
+// queue, which is counted (dropped(), the metric smg_bus_events_dropped_total) and logged. Since
+// there is a single thread, a subscriber that blocks inside its call delays the others, and their
+// queues fill meanwhile: a subscriber hands long work to a thread or loop of its own.
 //
-// All functions are for any thread, the bus thread included, unless they say otherwise. No lock is held while a subscriber
-// runs, so it may publish, subscribe and unsubscribe.
+// All functions are for any thread, the bus thread included, unless they say otherwise. No lock is
+// held while a subscriber runs, so it may publish, subscribe and unsubscribe.
 #pragma once
 
 #include <atomic>
@@ -37,22 +39,24 @@ class Bus {
     std::size_t capacity = kDefaultCapacity;  // events; at least 1
   };
 
-  // `clock` gives monotonic ns, from any thread. `dropped`: a family with the one label `subscriber`, or nullptr.
+  // `clock` gives monotonic ns, from any thread. `dropped`: a family with the one label
+  // `subscriber`, or nullptr.
   explicit Bus(std::function<std::uint64_t()> clock, Family* dropped = nullptr);
   ~Bus();  // stops
   Bus(const Bus&) = delete;
   Bus& operator=(const Bus&) = delete;
 
-  // Sets sequence, and time if it is 0, in the copy. `event` is the head of the struct that its type says. False: not
-  // delivered to anyone, because the type is unknown, the struct too short, or the bus stopped.
+  // Sets sequence, and time if it is 0, in the copy. `event` is the head of the struct that its
+  // type says. False: not delivered to anyone, because the type is unknown, the struct too short,
+  // or the bus stopped.
   bool publish(const smg_event& event);
 
   // Returns a number for unsubscribe, never 0. Events published from now on are delivered.
   std::uint64_t subscribe(Subscriber subscriber);
 
-  // When it returns, `fn` is not running and will not run again; what was queued is forgotten. Called from inside that
-  // very `fn` it returns at once: the running call is the last one. Unknown numbers have no effect.
-  // REQUIRES: the caller holds no lock that `fn` waits for.
+  // When it returns, `fn` is not running and will not run again; what was queued is forgotten.
+  // Called from inside that very `fn` it returns at once: the running call is the last one. Unknown
+  // numbers have no effect. REQUIRES: the caller holds no lock that `fn` waits for.
   void unsubscribe(std::uint64_t subscription);
 
   // Events that this subscription lost; 0 if unknown.

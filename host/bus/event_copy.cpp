@@ -84,7 +84,9 @@ void own_payload(smg_event_kv& kv, Block& block) {
   block.own(kv.tokens, kv.token_count);
 }
 
-smg_event& head_of(smg_event& event) { return event; }
+smg_event& head_of(smg_event& event) {
+  return event;
+}
 template <typename T>
 smg_event& head_of(T& payload) {
   return payload.event;

@@ -1,7 +1,8 @@
 // A deep copy of an event in one piece of memory.
 //
-// Events of a publisher with an older or newer ABI are brought to this side's layout: members that the publisher does
-// not know are zero, members that this side does not know are left out, and load reports get this side's rank stride.
+// Events of a publisher with an older or newer ABI are brought to this side's layout: members that
+// the publisher does not know are zero, members that this side does not know are left out, and load
+// reports get this side's rank stride.
 #pragma once
 
 #include <memory>

@@ -16,17 +16,30 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array<std::string_view, SMG_EVENT_TYPE_COUNT> kTypeNames = {
-    "",          "worker_added",    "worker_updated",   "worker_removed", "worker_status", "load_report",
-    "no_report", "verdict_changed", "liveness_changed", "kv_blocks",      "plugin_state",  "config_applied"};
+constexpr std::array<std::string_view, SMG_EVENT_TYPE_COUNT> kTypeNames = {"",
+                                                                           "worker_added",
+                                                                           "worker_updated",
+                                                                           "worker_removed",
+                                                                           "worker_status",
+                                                                           "load_report",
+                                                                           "no_report",
+                                                                           "verdict_changed",
+                                                                           "liveness_changed",
+                                                                           "kv_blocks",
+                                                                           "plugin_state",
+                                                                           "config_applied"};
 constexpr std::array<std::string_view, 5> kStatusNames = {"pending", "ready", "not_ready", "failed",
                                                           "draining"};
 constexpr std::array<std::string_view, 8> kNoReportNames = {
     "", "unsupported", "timeout", "connection", "error", "empty", "malformed", "gauge_missing"};
 constexpr std::array<std::string_view, 4> kActionNames = {"", "stored", "removed", "cleared"};
 
-json::string safe(std::string_view from) { return json::string(valid_utf8(from)); }
-json::string safe(smg_view from) { return safe(text(from)); }
+json::string safe(std::string_view from) {
+  return json::string(valid_utf8(from));
+}
+json::string safe(smg_view from) {
+  return safe(text(from));
+}
 
 template <std::size_t N>
 std::string_view name_of(const std::array<std::string_view, N>& names, std::uint32_t number) {
@@ -41,7 +54,9 @@ std::string_view liveness_name(std::uint32_t state) {
 }
 
 // JSON has no NaN and no infinity.
-json::value number(double value) { return std::isfinite(value) ? json::value(value) : json::value(); }
+json::value number(double value) {
+  return std::isfinite(value) ? json::value(value) : json::value();
+}
 
 std::string hex(std::uint64_t value) {
   std::array<char, 16> digits;
@@ -110,7 +125,8 @@ void add_kv(json::object& object, const smg_event_kv& kv) {
   object["action"] = name_of(kActionNames, kv.action);
   object["dp_rank"] = kv.dp_rank;
   json::array blocks;
-  for (std::uint64_t i = 0; i < kv.block_count; ++i) blocks.push_back(json::value(hex(kv.blocks[i])));
+  for (std::uint64_t i = 0; i < kv.block_count; ++i)
+    blocks.push_back(json::value(hex(kv.blocks[i])));
   object["blocks"] = std::move(blocks);
   if (kv.parent != 0) object["parent"] = hex(kv.parent);
   object["block_size"] = kv.block_size;
@@ -161,7 +177,8 @@ bool parse_types(std::string_view list, std::uint64_t& types, std::string& error
     std::uint32_t type = 1;
     while (type < SMG_EVENT_TYPE_COUNT && kTypeNames[type] != name) ++type;
     if (type == SMG_EVENT_TYPE_COUNT) {
-      error = "unknown event type '" + valid_utf8(name, 64) + "': the types are " + all_type_names();
+      error =
+          "unknown event type '" + valid_utf8(name, 64) + "': the types are " + all_type_names();
       return false;
     }
     types |= SMG_EVENT_MASK(type);
@@ -222,7 +239,8 @@ std::optional<EventFilter> parse_event_filter(std::string_view query, std::strin
     const std::string_view key = take(pair, '=');
     std::string value;
     if (!percent_decode(pair, value)) {
-      error = "the value of '" + valid_utf8(key, 64) + "' has a '%' that two hex digits do not follow";
+      error =
+          "the value of '" + valid_utf8(key, 64) + "' has a '%' that two hex digits do not follow";
       return std::nullopt;
     }
     if (key == "types") {

@@ -1,5 +1,6 @@
 #include "host/config/command_line.hpp"
 
+#include <algorithm>
 #include <array>
 #include <sstream>
 #include <string_view>
@@ -26,74 +27,109 @@ void append_flag(std::ostringstream& out, std::string_view flag, std::string_vie
   out << "\n";
 }
 
+// The command and its operands; returns where the options begin.
+std::size_t parse_command(const std::vector<std::string>& words, ParsedCommand& parsed) {
+  std::size_t at = 0;
+  const auto operand = [&] { return at < words.size() && !is_flag(words[at]); };
+  if (!operand()) return at;
+  const std::string& name = words[at++];
+  if (name == "launch" || name == "start") return at;
+  if (name == "check-config") {
+    parsed.command = Command::kCheckConfig;
+    if (operand()) parsed.config_file = words[at++];
+    return at;
+  }
+  if (name != "plugins") {
+    parsed.problems.add("unknown command '" + name + "'" + suggestion(name, kCommands) +
+                        " (launch, check-config FILE, plugins list, plugins describe NAME)");
+    return words.size();
+  }
+  const std::string verb = operand() ? words[at++] : "";
+  if (verb == "list") {
+    parsed.command = Command::kPluginsList;
+  } else if (verb == "describe" && operand()) {
+    parsed.command = Command::kPluginsDescribe;
+    parsed.plugin = words[at++];
+  } else {
+    parsed.problems.add("plugins needs a verb: smg plugins list, or smg plugins describe NAME");
+    return words.size();
+  }
+  return at;
+}
+
+void add_use(std::vector<FlagUse>& uses, FlagUse use) {
+  // A second name of a flag counts as the flag.
+  if (const Setting* setting = find_flag(use.name);
+      setting != nullptr && setting->alias == use.name)
+    use.name = setting->flag;
+  const auto same = std::find_if(uses.begin(), uses.end(),
+                                 [&](const FlagUse& other) { return other.name == use.name; });
+  if (same == uses.end()) {
+    uses.push_back(std::move(use));
+    return;
+  }
+  same->words.insert(same->words.end(), use.words.begin(), use.words.end());
+  ++same->count;
+}
+
+void take_config(ParsedCommand& parsed, const FlagUse& use) {
+  if (use.words.size() != 1 || use.words[0].empty()) {
+    parsed.problems.add("--config needs one file");
+  } else if (!parsed.config_file.empty()) {
+    parsed.problems.add("--config " + use.words[0] + ": there is a file already, " +
+                        parsed.config_file);
+  } else {
+    parsed.config_file = use.words[0];
+  }
+}
+
 }  // namespace
 
 ParsedCommand parse_command_line(std::span<const char* const> arguments) {
   ParsedCommand parsed;
-  std::vector<std::string> words(arguments.begin(), arguments.end());
-  std::size_t at = 0;
-  if (at < words.size() && !is_flag(words[at])) {
-    const std::string& name = words[at++];
-    if (name == "check-config") {
-      parsed.command = Command::kCheckConfig;
-      if (at < words.size() && !is_flag(words[at])) {
-        parsed.config_file = words[at++];
-      } else {
-        parsed.problems.add("check-config needs a file: smg check-config FILE");
-      }
-    } else if (name == "plugins") {
-      const std::string verb = at < words.size() ? words[at++] : "";
-      if (verb == "list") {
-        parsed.command = Command::kPluginsList;
-      } else if (verb == "describe" && at < words.size() && !is_flag(words[at])) {
-        parsed.command = Command::kPluginsDescribe;
-        parsed.plugin = words[at++];
-      } else {
-        parsed.problems.add("plugins needs a verb: smg plugins list, or smg plugins describe NAME");
-      }
-    } else if (name != "launch" && name != "start") {
-      parsed.problems.add("unknown command '" + name + "'" + suggestion(name, kCommands) +
-                          " (launch, check-config FILE, plugins list, plugins describe NAME)");
-    }
+  const std::vector<std::string> words(arguments.begin(), arguments.end());
+  // These answer whatever else stands there.
+  for (const auto& word : words) {
+    if (word == "-V" || word == "--version") parsed.command = Command::kVersion;
+    if (word == "--version-verbose") parsed.command = Command::kVersionVerbose;
+    if (parsed.command != Command::kLaunch) return parsed;
   }
+  std::size_t at = parse_command(words, parsed);
   while (at < words.size()) {
-    const std::string word = words[at++];
+    const std::string& word = words[at++];
     if (word == "-h" || word == "--help") {
       parsed.command = Command::kHelp;
       continue;
     }
-    if (word == "-V" || word == "--version") {
-      parsed.command = Command::kVersion;
-      return parsed;
-    }
-    if (word == "--version-verbose") {
-      parsed.command = Command::kVersionVerbose;
-      return parsed;
-    }
     if (!word.starts_with("--") || word.size() == 2) {
-      parsed.problems.add("'" + word + "' stands where a flag is expected; flags begin with --");
+      parsed.problems.add("'" + printable_text(word) +
+                          "' stands where a flag is expected; flags begin with --");
       continue;
     }
     FlagUse use;
     use.name = word.substr(2);
     if (const std::size_t equals = use.name.find('='); equals != std::string::npos) {
-      use.inline_value = use.name.substr(equals + 1);
+      use.words = {use.name.substr(equals + 1)};
       use.name.resize(equals);
     } else {
       while (at < words.size() && !is_flag(words[at])) use.words.push_back(words[at++]);
     }
     if (use.name == "config") {
-      if (use.inline_value) use.words = {*use.inline_value};
-      if (use.words.size() != 1) {
-        parsed.problems.add("--config needs one file");
-      } else {
-        parsed.config_file = use.words[0];
-      }
-      continue;
+      take_config(parsed, use);
+    } else {
+      add_use(parsed.flags, std::move(use));
     }
-    parsed.flags.push_back(std::move(use));
+  }
+  if (parsed.command == Command::kCheckConfig && parsed.config_file.empty()) {
+    parsed.problems.add("check-config needs a file: smg check-config FILE");
   }
   return parsed;
+}
+
+std::string printable_flag(const FlagUse& use) {
+  std::string out = "--" + use.name;
+  for (const auto& word : use.words) out += " " + printable_text(word);
+  return out;
 }
 
 std::string help_text(std::span<const smg_plugin* const> plugins) {
@@ -105,7 +141,8 @@ std::string help_text(std::span<const smg_plugin* const> plugins) {
          "\nOptions override the file. Those that take several values take them behind one "
          "another.\n\n";
   append_flag(out, "config", "FILE", "configuration in TOML", "");
-  append_flag(out, "worker-urls", "URL...", "engines to route to", "");
+  append_flag(out, "worker-urls", "URL...",
+              "engines to route to, besides the [[worker]] tables of the file", "");
   append_flag(out, "help", "", "this text (-h)", "");
   append_flag(out, "version", "", "version (-V); --version-verbose tells more", "");
   const Config defaults;

@@ -9,7 +9,7 @@
 // their own that are known later.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,11 +29,12 @@ enum class Command {
   kHelp
 };
 
-// One flag as it stands there: `--name=inline_value`, or `--name words...`.
+// A flag and the words behind it. A flag that stands there several times is in the list once, with
+// all words.
 struct FlagUse {
   std::string name;  // without the dashes
-  std::optional<std::string> inline_value;
   std::vector<std::string> words;
+  std::uint32_t count = 1;
 };
 
 struct ParsedCommand {
@@ -46,6 +47,9 @@ struct ParsedCommand {
 
 // `arguments` are argv without the program's name.
 ParsedCommand parse_command_line(std::span<const char* const> arguments);
+
+// `--name word word`, for messages.
+std::string printable_flag(const FlagUse& use);
 
 // What --help prints: every flag, those of the given plugins included.
 std::string help_text(std::span<const smg_plugin* const> plugins);

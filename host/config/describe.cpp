@@ -1,18 +1,13 @@
 // Texts about plugins and configurations for people: plugins list, plugins describe, check-config.
+#include <algorithm>
 #include <sstream>
 
+#include "host/base/views.hpp"
 #include "host/config/load.hpp"
+#include "host/config/plugin_options.hpp"
 
 namespace smg {
 namespace {
-
-std::string_view text(smg_view view) {
-  return {view.data, view.size};
-}
-
-std::string_view kind_text(std::uint32_t kind) {
-  return kind == SMG_KIND_POLICY ? "policy" : kind == SMG_KIND_TRANSPORT ? "transport" : "monitor";
-}
 
 std::string_view type_text(std::uint32_t type) {
   switch (type) {
@@ -34,7 +29,7 @@ std::string_view type_text(std::uint32_t type) {
 std::string list_plugins(std::span<const smg_plugin* const> plugins) {
   std::ostringstream out;
   for (const auto* plugin : plugins) {
-    std::string left(kind_text(plugin->kind));
+    std::string left(kind_name(plugin->kind));
     left.resize(11, ' ');
     left += text(plugin->name);
     left.resize(std::max<std::size_t>(left.size() + 1, 32), ' ');
@@ -46,23 +41,22 @@ std::string list_plugins(std::span<const smg_plugin* const> plugins) {
 
 std::string describe_plugin(const smg_plugin& plugin) {
   std::ostringstream out;
-  out << text(plugin.name) << " " << text(plugin.version) << " - " << kind_text(plugin.kind)
+  out << text(plugin.name) << " " << text(plugin.version) << " - " << kind_name(plugin.kind)
       << " by " << text(plugin.vendor) << "\n"
       << text(plugin.summary) << "\n";
   if (plugin.option_count == 0) {
     out << "\nIt has no options.\n";
     return out.str();
   }
-  out << "\n[" << kind_text(plugin.kind) << "." << text(plugin.name) << "]\n";
+  out << "\n[" << kind_name(plugin.kind) << "." << text(plugin.name) << "]\n";
   for (std::uint32_t i = 0; i < plugin.option_count; ++i) {
     const smg_option& option = plugin.options[i];
     out << "  " << text(option.name);
     if (option.default_value.size > 0) out << " = " << text(option.default_value);
     out << "\n      " << text(option.help) << " (" << type_text(option.type);
-    if (option.minimum <= option.maximum &&
-        (option.type == SMG_OPTION_INT || option.type == SMG_OPTION_FLOAT)) {
-      out << (option.exclusive_minimum != 0 ? ", above " : ", from ") << option.minimum;
-      if (option.maximum < 1e300) out << " to " << option.maximum;
+    const Setting setting = option_setting(option);
+    if (option.type == SMG_OPTION_INT || option.type == SMG_OPTION_FLOAT) {
+      if (const auto range = range_text(setting); !range.empty()) out << ", " << range;
     }
     for (std::uint32_t c = 0; c < option.choice_count; ++c)
       out << (c == 0 ? ": " : ", ") << text(option.choices[c]);

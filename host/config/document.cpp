@@ -1,7 +1,9 @@
 #include "host/config/document.hpp"
 
-#include <cmath>
-#include <sstream>
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <tuple>
 
 #include <toml++/toml.h>
 
@@ -21,6 +23,10 @@ void add_children(Node& to, const toml::table& table) {
     child.key_at = position(key.source().begin);
     to.children.push_back(std::move(child));
   }
+  // The library sorts by name; people read from top to bottom.
+  std::sort(to.children.begin(), to.children.end(), [](const Node& a, const Node& b) {
+    return std::tie(a.key_at.line, a.key_at.column) < std::tie(b.key_at.line, b.key_at.column);
+  });
 }
 
 Node convert(const toml::node& from) {
@@ -50,6 +56,25 @@ Node convert(const toml::node& from) {
   return node;
 }
 
+// What the library does not refuse, or not in words that help: zero bytes, and keys of so many
+// parts that tables within tables would use up the stack.
+bool check_lines(std::string_view text, ParseFailure& failure) {
+  constexpr std::size_t kMaxDots = 2000;
+  std::size_t dots = 0;
+  failure.at = {};
+  for (const char c : text) {
+    if (c == '\n') {
+      failure.at = {failure.at.line + 1, 0};
+      dots = 0;
+    }
+    if (c == '\0') failure.reason = "contains a zero byte; this is not a text file";
+    if (c == '.' && ++dots > kMaxDots) failure.reason = "more than 2000 dots in one line";
+    if (!failure.reason.empty()) return false;
+    ++failure.at.column;
+  }
+  return true;
+}
+
 }  // namespace
 
 Node parse_document(std::string_view toml_text, ParseFailure& failure) {
@@ -58,7 +83,12 @@ Node parse_document(std::string_view toml_text, ParseFailure& failure) {
     failure.reason = "the file is UTF-16; TOML is UTF-8, save it as that";
     return {};
   }
+  if (toml_text.size() > kMaxDocument) {
+    failure.reason = "the file has more than " + std::to_string(kMaxDocument) + " bytes";
+    return {};
+  }
   if (toml_text.starts_with("\xef\xbb\xbf")) toml_text.remove_prefix(3);
+  if (!check_lines(toml_text, failure)) return {};
   try {
     const toml::table table = toml::parse(toml_text);
     return convert(table);
@@ -95,6 +125,26 @@ std::string_view describe_kind(NodeKind kind) {
   return "a value";
 }
 
+std::string printable_text(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  std::string out;
+  for (const char c : text.substr(0, kMost)) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) {
+      out += c;
+      continue;
+    }
+    constexpr std::string_view kHex = "0123456789abcdef";
+    out += "\\x";
+    out += kHex[static_cast<unsigned char>(c) >> 4];
+    out += kHex[static_cast<unsigned char>(c) & 15];
+  }
+  if (text.size() <= kMost) return out;
+  // Not in the middle of a character.
+  while (!out.empty() && (out.back() & 0xc0) == 0x80) out.pop_back();
+  if (!out.empty() && (out.back() & 0x80) != 0) out.pop_back();
+  return out + "...";
+}
+
 std::string printable_value(const Node& node) {
   switch (node.kind) {
     case NodeKind::kTable:
@@ -102,21 +152,25 @@ std::string printable_value(const Node& node) {
     case NodeKind::kArray:
       return "[ ... ]";
     case NodeKind::kString:
-      return "\"" + (node.text.size() > 60 ? node.text.substr(0, 57) + "..." : node.text) + "\"";
+      return "\"" + printable_text(node.text) + "\"";
     case NodeKind::kInteger:
       return std::to_string(node.integer);
     case NodeKind::kBool:
       return node.flag ? "true" : "false";
     case NodeKind::kTime:
-      return "a time";
+      return "a date or time";
     case NodeKind::kFloat:
       break;
   }
-  if (std::isnan(node.number)) return "nan";
-  if (std::isinf(node.number)) return node.number < 0 ? "-inf" : "inf";
-  std::ostringstream out;
-  out << node.number;
-  return out.str();
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), node.number);
+  return {text, end.ptr};
+}
+
+std::string printable_unknown(const Node& node) {
+  const bool plain = node.kind == NodeKind::kInteger || node.kind == NodeKind::kFloat ||
+                     node.kind == NodeKind::kBool;
+  return plain ? " = " + printable_value(node) : "";
 }
 
 }  // namespace smg

@@ -3,6 +3,7 @@
 // The TOML library stays behind parse_document(); everything else works on this tree.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -41,7 +42,9 @@ struct ParseFailure {
   std::string reason;  // empty: no failure
 };
 
-// Parses UTF-8 TOML 1.0 (a byte order mark and CRLF are fine). On failure the root is empty.
+// Parses UTF-8 TOML 1.0 of at most kMaxDocument bytes (a byte order mark and CRLF are fine). On
+// failure the root is empty.
+inline constexpr std::size_t kMaxDocument = 1 << 20;
 Node parse_document(std::string_view toml, ParseFailure& failure);
 
 // A single value as one would write it behind `key =`.
@@ -52,5 +55,10 @@ std::string_view describe_kind(NodeKind kind);
 
 // For messages: the value as TOML, long texts cut, tables and arrays abbreviated.
 std::string printable_value(const Node& node);
+// The same for the value of a key that nobody knows: ` = 4`, but nothing for a text, which may be a
+// secret under a mistyped name.
+std::string printable_unknown(const Node& node);
+// Control characters escaped, long texts cut.
+std::string printable_text(std::string_view text);
 
 }  // namespace smg

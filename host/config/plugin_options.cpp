@@ -1,37 +1,153 @@
 #include "host/config/plugin_options.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "host/base/views.hpp"
+#include "host/config/nearest.hpp"
+
 namespace smg {
 namespace {
 
-std::string_view text(smg_view view) {
-  return {view.data, view.size};
+using Plugins = std::span<const smg_plugin* const>;
+
+std::span<const smg_option> options_of(const smg_plugin& plugin) {
+  return {plugin.options, plugin.option_count};
+}
+
+// `transport http`
+std::string title(const smg_plugin& plugin) {
+  return std::string(kind_name(plugin.kind)) + " " + std::string(text(plugin.name));
+}
+
+PluginOptions& options_in(Draft& draft, const smg_plugin& plugin) {
+  return draft.config.plugin_options[{plugin.kind, std::string(text(plugin.name))}];
+}
+
+void read_defaults(Draft& draft, const smg_plugin& plugin) {
+  auto& options = options_in(draft, plugin);
+  for (const auto& option : options_of(plugin)) {
+    const std::string name(text(option.name));
+    if (const auto flag = text(option.flag); find_flag(flag) != nullptr) {
+      draft.problems.add("plugin " + title(plugin) + ": its option " + name + " declares --" +
+                         std::string(flag) + ", which is a flag of the gateway itself");
+    }
+    if (option.default_value.size == 0) continue;
+    ParseFailure failure;
+    const Node node = parse_value(text(option.default_value), failure);
+    std::string reason = failure.reason;
+    OptionValue value;
+    if (reason.empty() && read_value(option_setting(option), node, value, reason)) {
+      options[name] = std::move(value);
+    } else {
+      draft.problems.add("plugin " + title(plugin) + ": its option " + name +
+                         " declares the default " + std::string(text(option.default_value)) + ": " +
+                         reason);
+    }
+  }
+}
+
+void read_table(Draft& draft, Plugins plugins, const PluginTable& table) {
+  const Node& node = table.table;
+  const auto at = [&](const Node& where) {
+    return draft.file + ":" + std::to_string(where.key_at.line) + ": [" +
+           std::string(kind_name(table.kind)) + "." + printable_text(node.key) + "]";
+  };
+  const auto found = std::find_if(plugins.begin(), plugins.end(), [&](const smg_plugin* plugin) {
+    return plugin->kind == table.kind && text(plugin->name) == node.key;
+  });
+  if (found == plugins.end()) {
+    require_plugin(draft, plugins, table.kind, node.key, at(node));
+    return;
+  }
+  std::vector<std::string_view> keys;
+  for (const auto& option : options_of(**found)) keys.push_back(text(option.name));
+  for (const auto& child : node.children) {
+    const std::string key = at(child) + " " + printable_text(child.key);
+    const auto place = std::find(keys.begin(), keys.end(), child.key);
+    if (place == keys.end()) {
+      draft.problems.add(key + printable_unknown(child) + ": unknown key" +
+                         suggestion(child.key, keys));
+      continue;
+    }
+    OptionValue value;
+    std::string reason;
+    const auto& option = options_of(**found)[static_cast<std::size_t>(place - keys.begin())];
+    if (read_value(option_setting(option), child, value, reason)) {
+      options_in(draft, **found)[child.key] = std::move(value);
+    } else {
+      draft.problems.add(key + " = " + printable_value(child) + ": " + reason);
+    }
+  }
+}
+
+void report_unknown(Draft& draft, Plugins plugins, const std::string& flag) {
+  if (is_flag_of_reference(flag)) {
+    draft.problems.add("--" + flag +
+                       " is a flag of the reference gateway that this version does not have");
+    return;
+  }
+  std::vector<std::string_view> known{"config", "worker-urls", "help", "version"};
+  for (const auto& setting : all_settings()) {
+    for (const auto name : {setting.flag, setting.alias, setting.off_flag}) {
+      if (!name.empty()) known.push_back(name);
+    }
+  }
+  for (const auto* plugin : plugins) {
+    for (const auto& option : options_of(*plugin)) {
+      if (option.flag.size > 0) known.push_back(text(option.flag));
+    }
+  }
+  draft.problems.add("--" + printable_text(flag) + ": unknown flag" + suggestion(flag, known) +
+                     " (smg --help lists all)");
+}
+
+// A flag goes to every plugin that declares it.
+void read_flag(Draft& draft, Plugins plugins, const FlagUse& use) {
+  bool found = false;
+  for (const auto* plugin : plugins) {
+    for (const auto& option : options_of(*plugin)) {
+      if (text(option.flag) != use.name) continue;
+      found = true;
+      OptionValue value;
+      std::string reason;
+      const Setting setting = option_setting(option);
+      if (use.count > 1 && !setting.takes_many()) {
+        reason = "is given " + std::to_string(use.count) + " times";
+      } else if (read_value(setting, use.words, value, reason)) {
+        options_in(draft, *plugin)[std::string(text(option.name))] = std::move(value);
+        continue;
+      }
+      draft.problems.add(printable_flag(use) + ": " + reason);
+      return;
+    }
+  }
+  if (!found) report_unknown(draft, plugins, use.name);
 }
 
 }  // namespace
 
-Setting option_setting(const smg_plugin& plugin, const smg_option& option) {
+std::string_view kind_name(std::uint32_t kind) {
+  return kind == SMG_KIND_POLICY ? "policy" : kind == SMG_KIND_TRANSPORT ? "transport" : "monitor";
+}
+
+std::uint32_t kind_of(std::string_view name) {
+  for (const auto kind : {SMG_KIND_POLICY, SMG_KIND_TRANSPORT, SMG_KIND_MONITOR}) {
+    if (kind_name(kind) == name) return kind;
+  }
+  return 0;
+}
+
+Setting option_setting(const smg_option& option) {
+  static constexpr SettingKind kKinds[] = {SettingKind::kBool, SettingKind::kInteger,
+                                           SettingKind::kNumber, SettingKind::kText,
+                                           SettingKind::kTexts};
   Setting setting;
-  setting.section = text(plugin.name);
   setting.key = text(option.name);
   setting.flag = text(option.flag);
   setting.help = text(option.help);
-  switch (option.type) {
-    case SMG_OPTION_BOOL:
-      setting.kind = SettingKind::kBool;
-      break;
-    case SMG_OPTION_INT:
-      setting.kind = SettingKind::kInteger;
-      break;
-    case SMG_OPTION_FLOAT:
-      setting.kind = SettingKind::kNumber;
-      break;
-    case SMG_OPTION_STRING:
-      setting.kind = SettingKind::kText;
-      break;
-    default:
-      setting.kind = SettingKind::kTexts;
-      break;
-  }
+  setting.kind = kKinds[std::clamp(option.type, SMG_OPTION_BOOL, SMG_OPTION_STRING_LIST) - 1];
   setting.minimum = -std::numeric_limits<double>::max();
   setting.maximum = std::numeric_limits<double>::max();
   if (option.minimum <= option.maximum) {
@@ -39,27 +155,34 @@ Setting option_setting(const smg_plugin& plugin, const smg_option& option) {
     setting.maximum = option.maximum;
     setting.above_minimum = option.exclusive_minimum != 0;
   }
+  for (std::uint32_t i = 0; i < option.choice_count; ++i) {
+    setting.choices.push_back(text(option.choices[i]));
+  }
   return setting;
 }
 
-bool default_options(const smg_plugin& plugin, PluginOptions& options, std::string& reason) {
-  for (std::uint32_t i = 0; i < plugin.option_count; ++i) {
-    const smg_option& option = plugin.options[i];
-    if (option.default_value.size == 0) continue;
-    const Setting setting = option_setting(plugin, option);
-    ParseFailure failure;
-    const Node node = parse_value(text(option.default_value), failure);
-    OptionValue value;
-    std::string why = failure.reason;
-    if (!why.empty() || !read_value(setting, node, value, why)) {
-      reason = "plugin " + std::string(text(plugin.name)) + " declares the option " +
-               std::string(setting.key) + " with the default " +
-               std::string(text(option.default_value)) + ", which " + why;
-      return false;
-    }
-    options[std::string(setting.key)] = std::move(value);
+void require_plugin(Draft& draft, Plugins plugins, std::uint32_t kind, std::string_view name,
+                    const std::string& where) {
+  std::vector<std::string_view> names;
+  std::string list;
+  for (const auto* plugin : plugins) {
+    if (plugin->kind != kind) continue;
+    if (text(plugin->name) == name) return;
+    names.push_back(text(plugin->name));
+    list += (list.empty() ? "" : ", ") + std::string(names.back());
   }
-  return true;
+  std::string paths;
+  for (const auto& path : draft.config.plugins.paths) paths += (paths.empty() ? "" : ", ") + path;
+  draft.problems.add(
+      where + ": no " + std::string(kind_name(kind)) + " is named '" + printable_text(name) + "'" +
+      suggestion(name, names) + " (there are: " + (list.empty() ? "none" : list) +
+      "; searched: " + (paths.empty() ? "nothing, [plugins] paths is empty" : paths) + ")");
+}
+
+void read_plugin_options(Draft& draft, Plugins plugins) {
+  for (const auto* plugin : plugins) read_defaults(draft, *plugin);
+  for (const auto& table : draft.plugin_tables) read_table(draft, plugins, table);
+  for (const auto& use : draft.plugin_flags) read_flag(draft, plugins, use);
 }
 
 }  // namespace smg

@@ -1,23 +1,31 @@
-// The options of one plugin: its table and flags, checked against what its descriptor declares.
+// The options of plugins: their tables and flags, checked against what their descriptors declare.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "host/config/document.hpp"
-#include "host/config/option_value.hpp"
+#include "host/config/load.hpp"
 #include "host/config/settings.hpp"
 #include "smg/plugin.h"
 
 namespace smg {
 
-// The option as a row of the table of settings, so that both are read and refused alike. No set or
-// shown.
-Setting option_setting(const smg_plugin& plugin, const smg_option& option);
+// `policy`, `transport`, `monitor`, and the way back; 0: no kind of plugin.
+std::string_view kind_name(std::uint32_t kind);
+std::uint32_t kind_of(std::string_view name);
 
-// What the descriptor gives without configuration. False, and why, if the descriptor contradicts
-// itself.
-bool default_options(const smg_plugin& plugin, PluginOptions& options, std::string& reason);
+// The option as a row of the table of settings, so that both are read and refused alike. No set or
+// shown. Valid as long as the descriptor.
+Setting option_setting(const smg_option& option);
+
+// Fills draft.config.plugin_options for all plugins: defaults, then tables, then flags. What does
+// not fit is added to draft.problems.
+void read_plugin_options(Draft& draft, std::span<const smg_plugin* const> plugins);
+
+// Adds a problem unless a plugin of that kind and name is there. `where` begins the message.
+void require_plugin(Draft& draft, std::span<const smg_plugin* const> plugins, std::uint32_t kind,
+                    std::string_view name, const std::string& where);
 
 }  // namespace smg

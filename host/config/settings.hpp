@@ -1,12 +1,12 @@
 // The table of settings: one row for each, from which TOML keys, flags, help and range errors all
-// come.
+// come. Plugins' options and the keys of [[worker]] are read through rows of the same type.
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/config/config.hpp"
 #include "host/config/document.hpp"
@@ -26,12 +26,20 @@ struct Setting {
   double minimum = 0;
   double maximum = 0;
   bool above_minimum = false;  // the minimum itself is not allowed
-  std::string_view reason;     // what a value out of range is told
-  std::string_view choices;    // of a text, separated by blanks; empty: any
+  std::string_view reason;     // what a value out of range is told, in place of the range
+  std::vector<std::string_view> choices;  // of a text or of each text; empty: any
+  // One check more, of a value that has passed the others: empty, or what is wrong.
+  std::string (*check)(const OptionValue& value) = nullptr;
   std::string_view help;
   // `value` holds the alternative that `kind` says, within the range.
   std::function<void(Config&, const OptionValue& value)> set;
   std::function<std::string(const Config&)> shown;  // as TOML; empty: unset
+
+  // Takes several values, and may be repeated on the command line.
+  bool takes_many() const {
+    return kind == SettingKind::kTexts || kind == SettingKind::kNumbers ||
+           kind == SettingKind::kMap;
+  }
 };
 
 std::span<const Setting> all_settings();
@@ -44,6 +52,11 @@ const Setting* find_flag(std::string_view flag);
 bool read_value(const Setting& setting, const Node& node, OptionValue& value, std::string& reason);
 bool read_value(const Setting& setting, std::span<const std::string> words, OptionValue& value,
                 std::string& reason);
+
+// `from 1 to 65535`, `at least 1`, `above 0 and at most 1`; empty: any.
+std::string range_text(const Setting& setting);
+
+bool is_ip_address(const std::string& text);
 
 // Flags of the reference gateway that this version does not have.
 bool is_flag_of_reference(std::string_view flag);

@@ -1,31 +1,23 @@
 #include "host/config/worker_table.hpp"
 
-#include <array>
-#include <cmath>
+#include <algorithm>
 #include <functional>
 #include <limits>
-#include <sstream>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "host/config/nearest.hpp"
+#include "host/config/settings.hpp"
 
 namespace smg {
 namespace {
 
-// Reads the keys of one table; a key that nobody asked for is unknown.
+// Reads the keys of one table; finish() reports those that nobody asked for.
 class TableReader {
  public:
   TableReader(const Node& table, std::string name, const std::string& file, Problems& problems)
       : table_(table), name_(std::move(name)), file_(file), problems_(problems) {}
-  ~TableReader() {
-    for (const auto& child : table_.children) {
-      bool known = false;
-      for (const auto key : keys_) known = known || key == child.key;
-      if (!known) fail(child, "unknown key" + suggestion(child.key, keys_), true);
-    }
-  }
-  TableReader(const TableReader&) = delete;
-  TableReader& operator=(const TableReader&) = delete;
 
   const Node* find(std::string_view key) {
     keys_.push_back(key);
@@ -34,96 +26,113 @@ class TableReader {
     }
     return nullptr;
   }
-  void fail(const Node& node, const std::string& reason, bool with_value = true) {
-    const std::string value =
-        !with_value || node.key == "api_key" ? "" : " = " + printable_value(node);
-    problems_.add(file_ + ":" + std::to_string(node.key_at.line) + ": [" + name_ + "] " + node.key +
-                  value + ": " + reason);
+  void fail(const Node& node, const std::string& reason) {
+    report(node, node.key == "api_key" ? "" : " = " + printable_value(node), reason);
   }
-  void text(std::string_view key, std::string& to, std::string_view choices = {}) {
+  void wrong(const Node& node, const std::string& wanted) {
+    fail(node, "is " + std::string(describe_kind(node.kind)) + ", must be " + wanted);
+  }
+  // `setting` says what is allowed; its kind must be that of the member.
+  template <class T>
+  void value(std::string_view key, T& to, const Setting& setting) {
     const Node* node = find(key);
     if (node == nullptr) return;
-    if (node->kind != NodeKind::kString) return wrong(*node, "a string");
-    to = node->text;
-    if (choices.empty()) return;
-    std::istringstream words{std::string(choices)};
-    for (std::string word; words >> word;) {
-      if (word == to) return;
-    }
-    fail(*node, "must be one of: " + std::string(choices));
+    OptionValue read;
+    std::string reason;
+    if (!read_value(setting, *node, read, reason)) return fail(*node, reason);
+    store(read, to);
   }
   template <class T>
-  void number(std::string_view key, T& to, double minimum = 0, double maximum = 0,
-              std::string_view reason = {}) {
-    const Node* node = find(key);
-    if (node == nullptr) return;
-    read_number(*node, to, minimum, maximum, reason);
+  void number(std::string_view key, T& to, double minimum = 0, std::string_view reason = {}) {
+    Setting setting;
+    setting.kind = SettingKind::kInteger;
+    setting.minimum = minimum;
+    setting.maximum = static_cast<double>(limit(to));
+    setting.reason = reason;
+    value(key, to, setting);
   }
-  template <class T>
-  void number(std::string_view key, std::optional<T>& to, double minimum = 0, double maximum = 0,
-              std::string_view reason = {}) {
-    const Node* node = find(key);
-    if (node == nullptr) return;
-    T value{};
-    if (read_number(*node, value, minimum, maximum, reason)) to = value;
+  void text(std::string_view key, std::string& to, std::vector<std::string_view> choices = {}) {
+    Setting setting;
+    setting.kind = SettingKind::kText;
+    setting.choices = std::move(choices);
+    value(key, to, setting);
   }
-  void flag(std::string_view key, std::optional<bool>& to) {
-    const Node* node = find(key);
-    if (node == nullptr) return;
-    if (node->kind != NodeKind::kBool) return wrong(*node, "true or false");
-    to = node->flag;
-  }
+  void flag(std::string_view key, std::optional<bool>& to) { value(key, to, Setting{}); }
   void codes(std::string_view key, std::optional<std::vector<std::uint16_t>>& to) {
     const Node* node = find(key);
     if (node == nullptr) return;
     if (node->kind != NodeKind::kArray) return wrong(*node, "a list of status codes");
-    to.emplace();
+    std::vector<std::uint16_t> codes;
     for (const auto& child : node->children) {
       if (child.kind != NodeKind::kInteger || child.integer < 100 || child.integer > 599) {
-        return fail(*node, "must hold status codes from 100 to 599");
+        return fail(*node, printable_value(child) + " is no status code from 100 to 599");
       }
-      to->push_back(static_cast<std::uint16_t>(child.integer));
+      codes.push_back(static_cast<std::uint16_t>(child.integer));
     }
+    to = std::move(codes);
   }
   void table(std::string_view key, const std::function<void(TableReader&)>& read) {
     const Node* node = find(key);
     if (node == nullptr) return;
     if (node->kind != NodeKind::kTable) return wrong(*node, "a table");
-    TableReader inner(*node, name_ + "." + std::string(key), file_, problems_);
+    TableReader inner(*node, name_ + " " + std::string(key), file_, problems_);
+    inner.joint_ = ".";
     read(inner);
+    inner.finish();
   }
-  void wrong(const Node& node, const std::string& wanted) {
-    fail(node, "is " + std::string(describe_kind(node.kind)) + ", must be " + wanted);
+  void finish() {
+    for (const auto& child : table_.children) {
+      if (std::find(keys_.begin(), keys_.end(), child.key) != keys_.end()) continue;
+      report(child, printable_unknown(child), "unknown key" + suggestion(child.key, keys_));
+    }
   }
 
  private:
+  void report(const Node& node, const std::string& value, const std::string& reason) {
+    problems_.add(file_ + ":" + std::to_string(node.key_at.line) + ": " + name_ +
+                  std::string(joint_) + printable_text(node.key) + value + ": " + reason);
+  }
   template <class T>
-  bool read_number(const Node& node, T& to, double minimum, double maximum,
-                   std::string_view reason) {
-    constexpr bool kWhole = std::is_integral_v<T>;
-    if (node.kind != NodeKind::kInteger && (kWhole || node.kind != NodeKind::kFloat)) {
-      wrong(node, kWhole ? "an integer" : "a number");
-      return false;
+  static constexpr T limit(const T&) {
+    return std::numeric_limits<T>::max();
+  }
+  template <class T>
+  static constexpr T limit(const std::optional<T>&) {
+    return std::numeric_limits<T>::max();
+  }
+  template <class T>
+  static void store(const OptionValue& read, T& to) {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      to = static_cast<T>(std::get<std::int64_t>(read));
+    } else {
+      to = std::get<T>(read);
     }
-    const double most = maximum > minimum
-                            ? maximum
-                            : std::min(static_cast<double>(std::numeric_limits<T>::max()), 9.2e18);
-    if (!(node.number >= minimum) || node.number > most || !std::isfinite(node.number)) {
-      std::ostringstream text;
-      text << "must be from " << minimum << " to " << most;
-      fail(node, reason.empty() ? text.str() : std::string(reason));
-      return false;
-    }
-    to = kWhole ? static_cast<T>(node.integer) : static_cast<T>(node.number);
-    return true;
+  }
+  template <class T>
+  static void store(const OptionValue& read, std::optional<T>& to) {
+    store(read, to.emplace());
   }
 
   const Node& table_;
   const std::string name_;
   const std::string& file_;
   Problems& problems_;
+  std::string_view joint_ = " ";
   std::vector<std::string_view> keys_;
 };
+
+Setting fraction(double minimum, double maximum, bool above_minimum = false,
+                 std::string_view reason = {}) {
+  Setting setting;
+  setting.kind = SettingKind::kNumber;
+  setting.minimum = minimum;
+  setting.maximum = maximum;
+  setting.above_minimum = above_minimum;
+  setting.reason = reason;
+  return setting;
+}
+
+constexpr double kAnyNumber = std::numeric_limits<double>::max();
 
 void read_models(TableReader& table, WorkerSpec& spec) {
   if (const Node* one = table.find("model")) {
@@ -149,8 +158,8 @@ void read_resilience(TableReader& table, WorkerResilience& to) {
   table.number("max_retries", to.max_retries, 1);
   table.number("initial_backoff_ms", to.initial_backoff_ms, 1);
   table.number("max_backoff_ms", to.max_backoff_ms, 1);
-  table.number("backoff_multiplier", to.backoff_multiplier, 1, 1e6);
-  table.number("jitter_factor", to.jitter_factor, 0, 1);
+  table.value("backoff_multiplier", to.backoff_multiplier, fraction(1, kAnyNumber));
+  table.value("jitter_factor", to.jitter_factor, fraction(0, 1));
   table.flag("disable_retry", to.disable_retry);
   table.number("cb_failure_threshold", to.cb_failure_threshold, 1);
   table.number("cb_success_threshold", to.cb_success_threshold, 1);
@@ -165,7 +174,7 @@ void read_resilience(TableReader& table, WorkerResilience& to) {
 
 WorkerSpec read_worker(const Node& node, const std::string& file, Problems& problems) {
   WorkerSpec spec;
-  TableReader table(node, "[worker]", file, problems);
+  TableReader table(node, "[[worker]]", file, problems);
   const Node* url = table.find("url");
   if (url == nullptr) {
     problems.add(file + ":" + std::to_string(node.at.line) + ": [[worker]] has no url");
@@ -182,32 +191,23 @@ WorkerSpec read_worker(const Node& node, const std::string& file, Problems& prob
     }
   }
   read_models(table, spec);
-  table.text("worker_type", spec.worker_type, "regular prefill decode encode");
-  table.text("runtime", spec.runtime,
-             "unspecified sglang vllm trtllm mlx tokenspeed generic external");
+  table.text("worker_type", spec.worker_type, {"regular", "prefill", "decode", "encode"});
+  table.text(
+      "runtime", spec.runtime,
+      {"unspecified", "sglang", "vllm", "trtllm", "mlx", "tokenspeed", "generic", "external"});
   if (spec.runtime == "unspecified") spec.runtime.clear();
-  if (const Node* labels = table.find("labels")) {
-    if (labels->kind != NodeKind::kTable) {
-      table.wrong(*labels, "a table of strings");
-    } else {
-      for (const auto& child : labels->children) {
-        if (child.kind != NodeKind::kString) {
-          table.fail(*labels, "the label " + child.key + " must be a string");
-        } else {
-          spec.labels[child.key] = child.text;
-        }
-      }
-    }
-  }
+  Setting labels;
+  labels.kind = SettingKind::kMap;
+  table.value("labels", spec.labels, labels);
   table.number("priority", spec.priority);
-  table.number("cost", spec.cost, 0, 1e12);
+  table.value("cost", spec.cost, fraction(0, kAnyNumber));
   table.text("api_key", spec.api_key);
   table.number("load_monitor_interval_secs", spec.load_monitor_interval_secs);
   table.table("overload", [&](TableReader& inner) {
-    inner.number("waiting_requests", spec.overload.waiting_requests, 1, 0,
+    inner.number("waiting_requests", spec.overload.waiting_requests, 1,
                  "Must be >= 1 (0 would mark every worker overloaded)");
-    inner.number("token_usage", spec.overload.token_usage,
-                 std::numeric_limits<double>::denorm_min(), 1, "Must be a fraction in (0.0, 1.0]");
+    inner.value("token_usage", spec.overload.token_usage,
+                fraction(0, 1, true, "Must be a fraction in (0.0, 1.0]"));
   });
   table.table("health", [&](TableReader& inner) {
     inner.number("timeout_secs", spec.health.timeout_secs);
@@ -218,6 +218,7 @@ WorkerSpec read_worker(const Node& node, const std::string& file, Problems& prob
     inner.number("drain_settle_secs", spec.health.drain_settle_secs);
   });
   table.table("resilience", [&](TableReader& inner) { read_resilience(inner, spec.resilience); });
+  table.finish();
   return spec;
 }
 

@@ -8,10 +8,39 @@
 namespace smg {
 namespace {
 
-bool is_name(std::string_view host) {
-  return !host.empty() && host.size() <= 253 && std::all_of(host.begin(), host.end(), [](char c) {
+bool is_name(const std::string& host) {
+  if (host.empty() || host.size() > 253 || host[0] == '.' || host.find("..") != std::string::npos)
+    return false;
+  const bool fine = std::all_of(host.begin(), host.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
   });
+  if (!fine) return false;
+  // With a number at its end it is meant as an IPv4 address, and has to be one.
+  const std::size_t last = host.rfind('.') + 1;
+  if (host.find_first_not_of("0123456789", last) != std::string::npos || last == host.size())
+    return true;
+  in_addr ignored{};
+  return inet_pton(AF_INET, host.c_str(), &ignored) == 1;
+}
+
+// Without what has to be percent-encoded, and with two digits behind every `%`.
+bool is_path(std::string_view path) {
+  constexpr std::string_view kHex = "0123456789abcdefABCDEF";
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (std::string_view("\"<>\\^`{|}[]").find(path[i]) != std::string_view::npos) return false;
+    if (path[i] == '%' && (i + 2 >= path.size() || kHex.find(path[i + 1]) == kHex.npos ||
+                           kHex.find(path[i + 2]) == kHex.npos)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
+  }
+  return text;
 }
 
 std::uint16_t default_port(std::string_view scheme) {
@@ -21,7 +50,12 @@ std::uint16_t default_port(std::string_view scheme) {
 }  // namespace
 
 std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& reason) {
+  constexpr std::size_t kLongest = 2048;
   WorkerUrl url;
+  if (text.size() > kLongest) {
+    reason = "is longer than 2048 characters";
+    return std::nullopt;
+  }
   for (const char c : text) {
     if (static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
       reason = "contains a blank, a control character or one that is not ASCII";
@@ -30,13 +64,13 @@ std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& re
   }
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos) {
-    reason = "has no scheme; write for example http://" + printable_url(text);
+    reason = "has no scheme; a worker's URL is written like http://host:8000";
     return std::nullopt;
   }
   url.scheme = text.substr(0, colon);
   static constexpr std::string_view kSchemes[] = {"http", "https", "grpc", "grpcs", "ipc"};
   if (std::find(std::begin(kSchemes), std::end(kSchemes), url.scheme) == std::end(kSchemes)) {
-    reason = "has the scheme '" + url.scheme + "'; allowed are http, https, grpc, grpcs and ipc";
+    reason = "has the wrong scheme; allowed are http, https, grpc, grpcs and ipc, in lower case";
     return std::nullopt;
   }
   std::string_view rest = text.substr(colon + 3);
@@ -61,6 +95,10 @@ std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& re
     reason = "has credentials; use api_key";
     return std::nullopt;
   }
+  if (!is_path(path)) {
+    reason = "has a path with characters that must be percent-encoded";
+    return std::nullopt;
+  }
   std::string_view port;
   bool has_port = false;
   if (authority.starts_with('[')) {
@@ -74,6 +112,7 @@ std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& re
       reason = "has an IPv6 address that is not one";
       return std::nullopt;
     }
+    url.host = lower(url.host);
     has_port = !behind.empty();
     if (has_port) port = behind.substr(1);
   } else {
@@ -81,8 +120,7 @@ std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& re
     url.host = authority.substr(0, at);
     has_port = at != std::string_view::npos;
     if (has_port) port = authority.substr(at + 1);
-    std::transform(url.host.begin(), url.host.end(), url.host.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+    url.host = lower(url.host);
     if (!is_name(url.host)) {
       reason = "has no valid host name";
       return std::nullopt;

@@ -140,7 +140,7 @@ void Connection::parse_pending() {
 
 std::size_t Connection::parse(const char* data, std::size_t size) {
   std::size_t used = 0;
-  http1::RequestScratch scratch;
+  http1::RequestScratch& scratch = env_.scratch;
   while (!is_answering() && phase_ != Phase::closed && phase_ != Phase::lingering) {
     const http1::Step step = parser_->next(data + used, size - used, scratch);
     used += step.consumed;

@@ -18,6 +18,7 @@
 #include "host/loop/loop_group.hpp"
 #include "host/metrics/families.hpp"
 #include "host/routing/loop_state.hpp"
+#include "smg/cpp/http1.hpp"
 #include "smg/host.h"
 
 namespace smg {
@@ -70,7 +71,8 @@ class ListenerLoop : private smg_watch {
   LoopState& routing;
   ListenerShared& shared;
   const Config& config;
-  std::string head;  // of the answer being written
+  std::string head;               // of the answer being written
+  http1::RequestScratch scratch;  // of the head being read
 
  private:
   static constexpr std::size_t kCorkSize = 64 * 1024;

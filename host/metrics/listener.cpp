@@ -126,7 +126,11 @@ std::unique_ptr<MetricsListener> MetricsListener::open(const Metrics& metrics,
   }
 }
 
-std::uint16_t MetricsListener::port() const { return impl_->socket.address().port(); }
-std::string MetricsListener::address() const { return impl_->socket.address().toString(); }
+std::uint16_t MetricsListener::port() const {
+  return impl_->socket.address().port();
+}
+std::string MetricsListener::address() const {
+  return impl_->socket.address().toString();
+}
 
 }  // namespace smg

@@ -1,8 +1,8 @@
 // The port that Prometheus scrapes: GET /metrics and nothing else.
 //
-// Poco's HTTP server rather than prometheus-cpp's Exposer, whose civetweb has no IPv6 on Debian, cannot say
-// why it could not bind, adds families of its own and leaves the version out of the content type. It runs on a
-// few threads of its own, away from the loops.
+// Poco's HTTP server rather than prometheus-cpp's Exposer, whose civetweb has no IPv6 on Debian,
+// cannot say why it could not bind, adds families of its own and leaves the version out of the
+// content type. It runs on a few threads of its own, away from the loops.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace smg {
 
 class MetricsListener {
  public:
-  // Listens from now until destruction. A `host` that is no IP address (brackets allowed) counts as 0.0.0.0, with a
-  // warning in the log; port 0 takes any free one. nullptr, and a sentence in `error`, if that address cannot be had.
-  // REQUIRES: `metrics` outlives the listener.
+  // Listens from now until destruction. A `host` that is no IP address (brackets allowed) counts as
+  // 0.0.0.0, with a warning in the log; port 0 takes any free one. nullptr, and a sentence in
+  // `error`, if that address cannot be had. REQUIRES: `metrics` outlives the listener.
   static std::unique_ptr<MetricsListener> open(const Metrics& metrics, std::string_view host,
                                                std::uint16_t port, std::string& error);
   ~MetricsListener();

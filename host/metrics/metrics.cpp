@@ -45,8 +45,8 @@ std::string bounds_problem(std::span<const double> bounds) {
       return "has a bucket bound that is no finite number; +Inf is added by itself";
     }
     if (i > 0 && bounds[i] <= bounds[i - 1]) {
-      return "has bucket bounds that do not ascend: " + std::to_string(bounds[i]) +
-             " follows " + std::to_string(bounds[i - 1]);
+      return "has bucket bounds that do not ascend: " + std::to_string(bounds[i]) + " follows " +
+             std::to_string(bounds[i - 1]);
     }
   }
   return {};
@@ -121,7 +121,8 @@ Series Family::with(std::span<const std::string_view> values) {
 
   auto data = std::make_unique<detail::SeriesData>();
   data->type = type_;
-  data->slots = type_ == MetricType::kGauge ? 1 : static_cast<std::uint32_t>(metrics_.arenas_.size());
+  data->slots =
+      type_ == MetricType::kGauge ? 1 : static_cast<std::uint32_t>(metrics_.arenas_.size());
   data->cells = std::make_unique<detail::Cell*[]>(data->slots);
   data->bounds = bounds_;
   data->label_values = std::move(checked);
@@ -147,7 +148,8 @@ Metrics::~Metrics() = default;
 Family* Metrics::family(const FamilyDescriptor& descriptor, std::string& error) {
   const std::string name(descriptor.name);
   if (!prometheus::CheckMetricName(name)) {
-    error = "'" + name + "' is no metric name: names are [a-zA-Z_:][a-zA-Z0-9_:]* and do not begin "
+    error = "'" + name +
+            "' is no metric name: names are [a-zA-Z_:][a-zA-Z0-9_:]* and do not begin "
             "with two underscores";
     return nullptr;
   }
@@ -201,7 +203,8 @@ void Metrics::visit(const Visitor& fn) const {
     const std::lock_guard lock(mutex_);
     all.reserve(families_.size());
     for (const auto& [name, family] : families_) {
-      auto& series = all.emplace_back(family.get(), std::vector<const detail::SeriesData*>{}).second;
+      auto& series =
+          all.emplace_back(family.get(), std::vector<const detail::SeriesData*>{}).second;
       series.reserve(family->series_.size());
       for (const auto& one : family->series_) series.push_back(one.get());
     }

@@ -1,12 +1,14 @@
 // Counters, gauges and histograms, made to be changed on the data path and read at a scrape.
 //
-// Families and series are registered under a lock (slow: look a series up once and keep it). A Series is a pointer-sized
-// handle, valid as long as the Metrics it came from. Each loop thread owns a cell of its own in every series, in memory
-// that no other loop writes to, so that a change is a plain load, add and store. All other threads share one cell per
-// series and change it atomically. A scrape adds the cells up.
+// Families and series are registered under a lock (slow: look a series up once and keep it). A
+// Series is a pointer-sized handle, valid as long as the Metrics it came from. Each loop thread
+// owns a cell of its own in every series, in memory that no other loop writes to, so that a change
+// is a plain load, add and store. All other threads share one cell per series and change it
+// atomically. A scrape adds the cells up.
 //
-// Values are doubles: whole numbers are exact up to 2^53. Nothing is ever removed; a series whose subject is gone is set
-// to a sentinel value. Label values are made valid UTF-8 and cut at kMaxLabelValue bytes.
+// Values are doubles: whole numbers are exact up to 2^53. Nothing is ever removed; a series whose
+// subject is gone is set to a sentinel value. Label values are made valid UTF-8 and cut at
+// kMaxLabelValue bytes.
 #pragma once
 
 #include <array>
@@ -52,11 +54,12 @@ struct FamilyDescriptor {
 
 struct MetricsOptions {
   std::uint32_t loops = 0;  // loop threads that will call bind_thread(0 .. loops - 1)
-  std::vector<double> duration_bounds = {0.001, 0.005, 0.01, 0.025, 0.05, 0.1,  0.25, 0.5,  1,    2.5,
-                                         5,     10,    15,   30,    45,   60,   90,   120,  180,  240,
-                                         300,   480,   900,  1200,  1800, 2700, 3600, 5400, 7200};
-  // Labels whose values clients choose: the first `capped_values` distinct ones are kept, those that come later are
-  // shown as `other`. One list of values per label name, so that every family shows the same ones.
+  std::vector<double> duration_bounds = {
+      0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,    2.5,  5,    10,   15,   30,  45,
+      60,    90,    120,  180,   240,  300, 480,  900, 1200, 1800, 2700, 3600, 5400, 7200};
+  // Labels whose values clients choose: the first `capped_values` distinct ones are kept, those
+  // that come later are shown as `other`. One list of values per label name, so that every family
+  // shows the same ones.
   std::set<std::string, std::less<>> capped_labels = {"model", "tool_name"};
   std::size_t capped_values = 1024;
 };
@@ -73,8 +76,8 @@ inline constinit thread_local std::uint32_t t_metrics_slot = 0;
 
 struct SeriesData {
   MetricType type;
-  std::uint32_t slots;                   // 1 for gauges: the shared cell alone
-  std::unique_ptr<Cell*[]> cells;        // [slot]; histograms: buckets, +Inf, sum
+  std::uint32_t slots;             // 1 for gauges: the shared cell alone
+  std::unique_ptr<Cell*[]> cells;  // [slot]; histograms: buckets, +Inf, sum
   std::span<const double> bounds;
   std::vector<std::string> label_values;
 
@@ -156,8 +159,8 @@ class Family {
   const std::vector<std::string>& labels() const { return labels_; }
   const std::vector<double>& bounds() const { return bounds_; }
 
-  // The series with these label values, in the order of labels(); makes it, at zero, the first time.
-  // REQUIRES: as many values as labels.
+  // The series with these label values, in the order of labels(); makes it, at zero, the first
+  // time. REQUIRES: as many values as labels.
   Series with(std::span<const std::string_view> values);
   Series with(std::initializer_list<std::string_view> values) {
     return with(std::span<const std::string_view>(values.begin(), values.size()));
@@ -187,12 +190,14 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // The calling thread is loop `index` from now on. At most one living thread per index may change metrics.
+  // The calling thread is loop `index` from now on. At most one living thread per index may change
+  // metrics.
   static void bind_thread(std::uint32_t index) { detail::t_metrics_slot = index + 1; }
   static void unbind_thread() { detail::t_metrics_slot = 0; }
 
-  // The family of that name, registered now or before with the same type, labels and bounds. nullptr, and a sentence in
-  // `error`, if the name is taken by a different one or something about the descriptor is not valid.
+  // The family of that name, registered now or before with the same type, labels and bounds.
+  // nullptr, and a sentence in `error`, if the name is taken by a different one or something about
+  // the descriptor is not valid.
   Family* family(const FamilyDescriptor& descriptor, std::string& error);
   // The same for descriptors that are known to be right; throws std::logic_error.
   Family& family(const FamilyDescriptor& descriptor);
@@ -200,8 +205,7 @@ class Metrics {
   Family* find(std::string_view name) const;
 
   // Calls `fn` for every family, in order of name, without holding the lock.
-  using Visitor =
-      std::function<void(const Family&, const std::vector<const detail::SeriesData*>&)>;
+  using Visitor = std::function<void(const Family&, const std::vector<const detail::SeriesData*>&)>;
   void visit(const Visitor& fn) const;
 
  private:

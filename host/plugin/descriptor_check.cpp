@@ -52,8 +52,9 @@ std::string table_problem(const smg_library* table) {
   if (table == nullptr) return "smg_plugin_entry returned NULL";
   if (table->magic != SMG_PLUGIN_MAGIC) {
     std::array<char, 80> line{};
-    std::snprintf(line.data(), line.size(), "is no smg plugin: its magic number is 0x%08x, not 0x%08x",
-                  table->magic, SMG_PLUGIN_MAGIC);
+    std::snprintf(line.data(), line.size(),
+                  "is no smg plugin: its magic number is 0x%08x, not 0x%08x", table->magic,
+                  SMG_PLUGIN_MAGIC);
     return line.data();
   }
   if (table->abi_major != SMG_ABI_MAJOR || table->abi_minor > SMG_ABI_MINOR) {
@@ -65,9 +66,8 @@ std::string table_problem(const smg_library* table) {
     return too_short("its smg_library", table->struct_size, kLibrarySize);
   }
   if (table->plugin_count == 0 || table->plugin_count > kMaxPlugins || table->plugins == nullptr) {
-    return "its smg_library names " + std::to_string(table->plugin_count) +
-           " plugins; from 1 to " + std::to_string(kMaxPlugins) +
-           " are allowed, and the list must not be NULL";
+    return "its smg_library names " + std::to_string(table->plugin_count) + " plugins; from 1 to " +
+           std::to_string(kMaxPlugins) + " are allowed, and the list must not be NULL";
   }
   if (table->plugin_stride < kPluginSize || table->plugin_stride % alignof(smg_plugin) != 0) {
     return "its smg_library has plugin_stride " + std::to_string(table->plugin_stride) +
@@ -139,7 +139,8 @@ std::string names_problem(const char* what, const smg_view* names, std::uint32_t
            " to " + std::to_string(kMaxSchemes) + " are allowed, and the list must not be NULL";
   }
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (names[i].size == 0 || !valid_view(names[i])) return std::string("has an empty name in its ") + what;
+    if (names[i].size == 0 || !valid_view(names[i]))
+      return std::string("has an empty name in its ") + what;
     const auto name = text(names[i]);
     if (std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; })) {
       return "has '" + std::string(name) + "' among its " + what + "; they are lower case";
@@ -228,17 +229,17 @@ std::vector<std::shared_ptr<Plugin>> check_library(const smg_library* table, std
   const auto* at = reinterpret_cast<const char*>(table->plugins);
   for (std::uint32_t i = 0; i < table->plugin_count; ++i, at += table->plugin_stride) {
     const auto& source = *reinterpret_cast<const smg_plugin*>(at);
-    const std::string number = "plugin number " + std::to_string(i + 1) + " ";
+    const std::string number = "plugin number " + std::to_string(i + 1);
     if (source.struct_size < kPluginSize || source.struct_size > table->plugin_stride) {
       error = too_short(number, source.struct_size, kPluginSize);
       return {};
     }
     if (source.kind < SMG_KIND_POLICY || source.kind > SMG_KIND_MONITOR) {
-      error = number + "has the unknown kind " + std::to_string(source.kind);
+      error = number + " has the unknown kind " + std::to_string(source.kind);
       return {};
     }
     if (!valid_view(source.name) || !valid_name(text(source.name))) {
-      error = number + "has a name that is not [a-z0-9_]+";
+      error = number + " has a name that is not [a-z0-9_]+";
       return {};
     }
     const std::string label =

@@ -1,6 +1,7 @@
 // Whether the bytes of a file are a whole shared library for this machine.
 //
-// The dynamic linker says little about a file that it cannot load, and dies of SIGBUS on a truncated one.
+// The dynamic linker says little about a file that it cannot load, and dies of SIGBUS on a
+// truncated one.
 #pragma once
 
 #include <string>

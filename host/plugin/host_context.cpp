@@ -38,7 +38,9 @@ HostContext::HostContext(const HostServices& services, std::string instance, Plu
   }
 }
 
-HostContext::~HostContext() { unsubscribe_all(); }
+HostContext::~HostContext() {
+  unsubscribe_all();
+}
 
 const OptionValue* HostContext::option(std::string_view name) const {
   const auto found = options_.find(name);

@@ -1,8 +1,9 @@
 // What stands behind the smg_host of one plugin instance.
 //
-// HostServices is what all instances share; HostContext adds what belongs to one: name, options, subscriptions. The tables
-// of log, clock, options, metrics and bus are made here; those of loop, resolve and fleet are handed in by whoever owns
-// the loops and the fleet, and find their way back by context_of(host).services().gateway.
+// HostServices is what all instances share; HostContext adds what belongs to one: name, options,
+// subscriptions. The tables of log, clock, options, metrics and bus are made here; those of loop,
+// resolve and fleet are handed in by whoever owns the loops and the fleet, and find their way back
+// by context_of(host).services().gateway.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,7 @@ std::string instance_name(const Plugin& plugin) {
 
 PluginInstance::PluginInstance(std::shared_ptr<const Plugin> plugin, const HostServices& services,
                                PluginOptions options)
-    : plugin_(std::move(plugin)),
-      context_(services, instance_name(*plugin_), std::move(options)) {}
+    : plugin_(std::move(plugin)), context_(services, instance_name(*plugin_), std::move(options)) {}
 
 std::unique_ptr<PluginInstance> PluginInstance::create(std::shared_ptr<const Plugin> plugin,
                                                        const HostServices& services,

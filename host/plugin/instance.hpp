@@ -1,7 +1,8 @@
 // One running instance of a plugin: created with its options, destroyed with the object.
 //
-// Made and destroyed on the control thread. The host's side (smg_host, subscriptions) belongs to the instance, and the
-// plugin's library stays at least as long. Destruction first ends the instance's bus subscriptions, then calls destroy.
+// Made and destroyed on the control thread. The host's side (smg_host, subscriptions) belongs to
+// the instance, and the plugin's library stays at least as long. Destruction first ends the
+// instance's bus subscriptions, then calls destroy.
 #pragma once
 
 #include <memory>
@@ -14,8 +15,8 @@ namespace smg {
 
 class PluginInstance {
  public:
-  // `sink` is for transports, which need one; nullptr for the others. nullptr, and a sentence in `error`, if the plugin
-  // cannot be created.
+  // `sink` is for transports, which need one; nullptr for the others. nullptr, and a sentence in
+  // `error`, if the plugin cannot be created.
   static std::unique_ptr<PluginInstance> create(std::shared_ptr<const Plugin> plugin,
                                                 const HostServices& services, PluginOptions options,
                                                 const smg_sink* sink, std::string& error);

@@ -1,8 +1,8 @@
 // A shared library that was opened from a private copy.
 //
-// The copy lets the original be replaced while this one runs, and makes the dynamic linker load a changed file anew. The
-// code stays mapped until the process ends, unless allow_unload() was called: then it is closed with the last reference.
-// Control thread.
+// The copy lets the original be replaced while this one runs, and makes the dynamic linker load a
+// changed file anew. The code stays mapped until the process ends, unless allow_unload() was
+// called: then it is closed with the last reference. Control thread.
 #pragma once
 
 #include <boost/dll/shared_library.hpp>
@@ -17,9 +17,9 @@ namespace smg {
 
 class PluginLibrary {
  public:
-  // Reads, checks (an ELF library for this machine, whole), copies to `run_dir` and opens `file`, and asks it for its
-  // table. nullptr, and a sentence in `error` that begins with the file, on failure. Code of the library runs: its
-  // constructors and smg_plugin_entry.
+  // Reads, checks (an ELF library for this machine, whole), copies to `run_dir` and opens `file`,
+  // and asks it for its table. nullptr, and a sentence in `error` that begins with the file, on
+  // failure. Code of the library runs: its constructors and smg_plugin_entry.
   static std::shared_ptr<PluginLibrary> open(const std::filesystem::path& file, RunDir& run_dir,
                                              std::string& error);
   ~PluginLibrary();

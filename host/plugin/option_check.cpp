@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::uint32_t kMaxChoices = 1024;
 
-bool has_range(const smg_option& option) { return option.minimum <= option.maximum; }
+bool has_range(const smg_option& option) {
+  return option.minimum <= option.maximum;
+}
 
 std::string number_text(double value) {
   std::ostringstream stream;
@@ -117,7 +119,8 @@ std::string option_problem(const smg_option& option) {
     return "has choices, which are for strings only";
   }
   if (!valid_flag(text(option.flag))) {
-    return "has the flag '" + std::string(text(option.flag)) + "'; flags are [a-z0-9-]+ without leading dashes";
+    return "has the flag '" + std::string(text(option.flag)) +
+           "'; flags are [a-z0-9-]+ without leading dashes";
   }
   return default_problem(option);
 }

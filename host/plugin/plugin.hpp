@@ -1,8 +1,10 @@
-// One plugin that passed the checks: its descriptor in this side's layout, and the library that it lives in.
+// One plugin that passed the checks: its descriptor in this side's layout, and the library that it
+// lives in.
 //
-// Whatever ABI minor the library was built with, `descriptor`, its options and its table of functions have the size and
-// stride of this gateway's headers; members that the library does not know are zero. Texts stay in the library, which is
-// mapped as long as a Plugin of it lives. Immutable, any thread.
+// Whatever ABI minor the library was built with, `descriptor`, its options and its table of
+// functions have the size and stride of this gateway's headers; members that the library does not
+// know are zero. Texts stay in the library, which is mapped as long as a Plugin of it lives.
+// Immutable, any thread.
 #pragma once
 
 #include <memory>

@@ -22,10 +22,11 @@ class PluginRegistry {
   // REQUIRES: `run_dir` outlives the registry and all plugins of it.
   explicit PluginRegistry(RunDir& run_dir) : run_dir_(run_dir) {}
 
-  // Loads every `*.so` of the given directories, in order of the list and then of name; an entry may also be a
-  // library itself. A file that was loaded before (also by another name) is passed over. Returns one sentence per problem,
-  // each with the file; the good libraries are loaded all the same. A library of which one plugin is bad, or has
-  // the kind and name of one that is loaded, is refused as a whole.
+  // Loads every `*.so` of the given directories, in order of the list and then of name; an entry
+  // may also be a library itself. A file that was loaded before (also by another name) is passed
+  // over. Returns one sentence per problem, each with the file; the good libraries are loaded all
+  // the same. A library of which one plugin is bad, or has the kind and name of one that is loaded,
+  // is refused as a whole.
   std::vector<std::string> load_all(std::span<const std::string> paths);
 
   // nullptr if there is none.

@@ -13,7 +13,9 @@
 namespace smg {
 namespace {
 
-std::string error_text(int code) { return std::generic_category().message(code); }
+std::string error_text(int code) {
+  return std::generic_category().message(code);
+}
 
 // FNV-1a: the hash tells versions of a file apart in listings, it protects nothing.
 std::string content_hash(std::string_view content) {
@@ -53,7 +55,8 @@ std::unique_ptr<RunDir> RunDir::make(const std::filesystem::path& parent, std::s
   std::string name = (base / "smg-plugins-XXXXXX").string();
   if (code || ::mkdtemp(name.data()) == nullptr) {  // mode 0700
     error = "cannot make a directory for plugin copies in " + base.string() + ": " +
-            error_text(code ? code.value() : errno) + "; set [plugins] run_dir to one that can be written";
+            error_text(code ? code.value() : errno) +
+            "; set [plugins] run_dir to one that can be written";
     return nullptr;
   }
   return std::unique_ptr<RunDir>(new RunDir(std::filesystem::absolute(name)));

@@ -1,6 +1,8 @@
-// The private directory for copies of plugin libraries: made fresh with mode 0700, removed at the end.
+// The private directory for copies of plugin libraries: made fresh with mode 0700, removed at the
+// end.
 //
-// Copies keep their names while the process lives, so that debuggers and profilers find the symbols. Control thread.
+// Copies keep their names while the process lives, so that debuggers and profilers find the
+// symbols. Control thread.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +15,8 @@ namespace smg {
 
 class RunDir {
  public:
-  // A new directory below `parent`, which is made if it is missing. Empty: below $XDG_RUNTIME_DIR, or /tmp.
-  // nullptr, and a sentence in `error`, on failure.
+  // A new directory below `parent`, which is made if it is missing. Empty: below $XDG_RUNTIME_DIR,
+  // or /tmp. nullptr, and a sentence in `error`, on failure.
   static std::unique_ptr<RunDir> make(const std::filesystem::path& parent, std::string& error);
   ~RunDir();
   RunDir(const RunDir&) = delete;
@@ -22,8 +24,8 @@ class RunDir {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Writes `content` to `<stem>.<hash of the content>.<generation>.so`; the generation rises with every call. An empty
-  // path, and a sentence in `error`, on failure.
+  // Writes `content` to `<stem>.<hash of the content>.<generation>.so`; the generation rises with
+  // every call. An empty path, and a sentence in `error`, on failure.
   std::filesystem::path add(std::string_view stem, std::string_view content, std::string& error);
 
  private:

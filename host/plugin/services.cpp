@@ -47,7 +47,9 @@ constexpr smg_log_service kLog{sizeof(smg_log_service), 0, log_write, log_enable
 
 // ---- clock
 
-std::uint64_t clock_now(const smg_host* host) noexcept { return context_of(host).services().now(); }
+std::uint64_t clock_now(const smg_host* host) noexcept {
+  return context_of(host).services().now();
+}
 std::uint64_t clock_unix_ms(const smg_host* host) noexcept {
   return context_of(host).services().unix_ms();
 }

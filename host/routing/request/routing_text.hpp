@@ -91,7 +91,7 @@ class TextWalk {
     if (const error_code error = item.value.get_array().get(array)) return error;
     for (auto result : array) {
       Item element;
-      if (const error_code error = bounds_.item(std::move(result), element)) return error;
+      if (const error_code error = bounds_.item(result, element)) return error;
       if (const error_code error = function(element)) return error;
     }
     return SUCCESS;

@@ -1,32 +1,29 @@
 // random: any eligible worker, all equally likely.
-#include <memory>
-
-#include "shared/eligible_cache.hpp"
+#include "smg/cpp/random.hpp"
+#include "smg/cpp/eligible.hpp"
 #include "smg/cpp/policy.hpp"
 
 namespace {
 
-class RandomPolicy {
+class Random {
  public:
-  explicit RandomPolicy(const smg::Host& host)
-      : cache_(host.raw(), host.require<smg_loop_service>(SMG_SERVICE_LOOP)) {}
+  explicit Random(smg::Host host) : eligible_(host) {}
 
-  std::optional<uint32_t> select(const smg_policy_request& request, const smg_pool& pool) {
-    const auto nothing_more = [](const smg_pool*, auto&) {};
-    return cache_.with(&pool, nothing_more, [&](const auto& entry) -> std::optional<uint32_t> {
+  std::optional<uint32_t> select(const smg::Request& request, const smg::Pool& pool) {
+    return eligible_.with(pool, [&](const auto& entry) -> std::optional<uint32_t> {
       if (entry.indices.empty()) return std::nullopt;
-      // Multiply-shift (Lemire 2019): the bias is the size of the fleet over 2^32.
-      const uint64_t place = ((request.random >> 32) * entry.indices.size()) >> 32;
-      return entry.indices[place];
+      const auto count = static_cast<uint32_t>(entry.indices.size());
+      return entry.indices[smg::uniform(request.random(), count)];
     });
   }
 
  private:
-  struct Nothing {};
-  smg_policies::EligibleCache<Nothing> cache_;
+  smg::EligibleCache<> eligible_;
 };
 
 }  // namespace
 
-SMG_EXPORT_PLUGINS(smg::policy<RandomPolicy>("random", "1.0", "smg",
-                                             "any eligible worker, all equally likely"))
+SMG_EXPORT_PLUGINS(smg::policy<Random>({.name = "random",
+                                        .version = "1.0",
+                                        .vendor = "smg",
+                                        .summary = "any eligible worker, all equally likely"}));

@@ -94,7 +94,7 @@ std::string usage() {
 modes
   json     non-streamed chat completions, closed loop, or open loop with --rate
   stream   N streams at once, each run to its [DONE] and checked
-  idle     N streams that sent their first token; held until stdin closes
+  idle     N streams that sent their first event; held until stdin closes
 options (seconds unless named otherwise; defaults in brackets)
   --host ADDRESS [127.0.0.1]   --path PATH [/v1/chat/completions]   --model NAME [sim]
   --connections N [64]         --body-bytes N [1024]

@@ -30,7 +30,7 @@ struct Options {
   double ramp_s = 1;       // stream, idle: the streams start evenly over this time
   double warmup_s = 1;     // between the ramp (json: the start) and the window
   double duration_s = 5;   // the window
-  double drain_s = 60;     // stream: grace after the window; idle: limit for the first tokens
+  double drain_s = 60;     // stream: grace after the window; idle: limit for the first events
   unsigned tokens = 0;     // 0 in stream mode: as many as keep every stream busy over the window
   double interval_ms = 0;  // between the tokens of one answer
   unsigned body_bytes = 1024;

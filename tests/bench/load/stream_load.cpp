@@ -21,19 +21,18 @@ StreamLoad::StreamLoad(const Options& options)
 boost::json::object StreamLoad::run() {
   const auto give_up =
       start_ + nanos(options_.ramp_s + options_.warmup_s + options_.duration_s + options_.drain_s);
-  for (auto time = now(); !(window_.over() && all_ended()) && time < give_up; time = now()) {
-    window_.update(time);
+  for (window_.update(now()); !(window_.over() && all_ended()) && now() < give_up;
+       window_.update(now())) {
     turn(window_.over() ? give_up : window_.next_edge());
   }
-  window_.update(now());
   if (!all_ended()) errors_["unfinished"] = streams_.size() - ended_;
   return report();
 }
 
 boost::json::object StreamLoad::hold() {
   const auto give_up = start_ + nanos(options_.ramp_s + options_.drain_s);
-  while (first_tokens_ + ended_ < streams_.size() && now() < give_up) turn(give_up);
-  print_line({{"ready", true}, {"held", first_tokens_}, {"errors", to_json(errors_)}});
+  while (begun_ + ended_ < streams_.size() && now() < give_up) turn(give_up);
+  print_line({{"ready", true}, {"held", begun_}, {"errors", to_json(errors_)}});
 
   epoll_event event{};
   event.events = EPOLLIN;
@@ -49,8 +48,7 @@ boost::json::object StreamLoad::hold() {
   }
   return {{"mode", "idle"},
           {"connections", options_.connections},
-          {"held", first_tokens_ - ended_},
-          {"first_token_ms", to_json(first_token_)},
+          {"held", begun_ - ended_},
           {"errors", to_json(errors_)}};
 }
 
@@ -74,6 +72,8 @@ void StreamLoad::turn(Nanos deadline) {
 void StreamLoad::on_event(std::uint32_t index, std::uint32_t events) {
   auto& stream = streams_[index];
   const auto event = stream.connection.handle(events, [&](std::string_view piece) {
+    begun_ += stream.begun ? 0 : 1;
+    stream.begun = true;
     if (const auto count = stream.counter.feed(piece); count > 0) on_tokens(stream, count);
   });
   if (event != Event::kNone && event != Event::kIdleClose) on_end(stream, event);
@@ -82,7 +82,6 @@ void StreamLoad::on_event(std::uint32_t index, std::uint32_t events) {
 void StreamLoad::on_tokens(Stream& stream, unsigned count) {
   const auto time = now();
   if (stream.tokens == 0) {
-    ++first_tokens_;
     first_token_.record(time - stream.started);
     stream.schedule = time;
   }

@@ -2,7 +2,7 @@
 // to its [DONE]; one that ends without it, or with another number of tokens than asked for, is
 // truncated. Tokens and their lag are counted in the window. The lag of a token is its arrival
 // minus the stream's ideal schedule: one token per interval, laid through the token that was
-// earliest on it so far. With Mode::kIdle every stream is held after its first token until stdin
+// earliest on it so far. With Mode::kIdle every stream is held after its first event until stdin
 // closes.
 #pragma once
 
@@ -21,7 +21,7 @@ class StreamLoad {
   explicit StreamLoad(const Options& options);
   /// Runs until every stream has ended or the drain time is over, returns the report.
   boost::json::object run();
-  /// Mode::kIdle: prints {"ready":true,...} when all have their first token, waits for stdin to
+  /// Mode::kIdle: prints {"ready":true,...} when all have begun, waits for stdin to
   /// close.
   boost::json::object hold();
 
@@ -32,6 +32,7 @@ class StreamLoad {
     Nanos started = 0;
     Nanos schedule = 0;  // when token 0 was ideally due
     unsigned tokens = 0;
+    bool begun = false;
   };
 
   /// Starts what the ramp makes due and handles events until `deadline` at most.
@@ -52,7 +53,7 @@ class StreamLoad {
   const Nanos start_;
   Window window_;
   std::uint32_t launched_ = 0;
-  std::size_t first_tokens_ = 0;
+  std::size_t begun_ = 0;  // streams whose body has begun
   std::size_t ended_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t tokens_total_ = 0;

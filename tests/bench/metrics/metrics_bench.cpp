@@ -63,7 +63,8 @@ BENCHMARK(set_gauge);
 
 void look_up(benchmark::State& state) {
   for (auto _ : state) {
-    benchmark::DoNotOptimize(fixture().families.http_requests.with({"POST", "/v1/chat/completions"}));
+    benchmark::DoNotOptimize(
+        fixture().families.http_requests.with({"POST", "/v1/chat/completions"}));
   }
 }
 BENCHMARK(look_up);

@@ -24,7 +24,9 @@ smg_event plain(std::uint32_t type, std::string_view url = "http://w:1") {
   return {sizeof(smg_event), type, 0, 0, 7, view(url)};
 }
 
-std::uint64_t fixed_clock() { return 42; }
+std::uint64_t fixed_clock() {
+  return 42;
+}
 
 // Collects copies of what it hears; may be held up.
 struct Listener {
@@ -59,11 +61,11 @@ struct Listener {
 TEST_CASE("a subscriber hears the types it asked for, in order of publication") {
   Bus bus(fixed_clock);
   Listener listener;
-  bus.subscribe({.name = "t",
-                 .types = SMG_EVENT_MASK(SMG_EVENT_WORKER_ADDED) |
-                          SMG_EVENT_MASK(SMG_EVENT_WORKER_REMOVED),
-                 .fn = Listener::hear,
-                 .context = &listener});
+  bus.subscribe(
+      {.name = "t",
+       .types = SMG_EVENT_MASK(SMG_EVENT_WORKER_ADDED) | SMG_EVENT_MASK(SMG_EVENT_WORKER_REMOVED),
+       .fn = Listener::hear,
+       .context = &listener});
   CHECK(bus.publish(plain(SMG_EVENT_WORKER_ADDED)));
   CHECK(bus.publish(plain(SMG_EVENT_WORKER_UPDATED)));
   CHECK(bus.publish(plain(SMG_EVENT_WORKER_REMOVED)));
@@ -207,8 +209,8 @@ TEST_CASE("a slow subscriber loses its own oldest events and nobody else's") {
   slow.gated = true;
   slow.gate = open.get_future().share();
   Listener roomy;
-  const auto id = bus.subscribe(
-      {.name = "slow", .fn = Listener::hear, .context = &slow, .capacity = 3});
+  const auto id =
+      bus.subscribe({.name = "slow", .fn = Listener::hear, .context = &slow, .capacity = 3});
   const auto other = bus.subscribe({.name = "roomy", .fn = Listener::hear, .context = &roomy});
   bus.publish(plain(SMG_EVENT_WORKER_ADDED));
   slow.entered.get_future().wait();
@@ -229,8 +231,7 @@ TEST_CASE("unsubscribe waits for the running call and none follows") {
   auto listener = std::make_unique<Listener>();
   listener->gated = true;
   listener->gate = open.get_future().share();
-  const auto id =
-      bus.subscribe({.name = "t", .fn = Listener::hear, .context = listener.get()});
+  const auto id = bus.subscribe({.name = "t", .fn = Listener::hear, .context = listener.get()});
   bus.publish(plain(SMG_EVENT_WORKER_ADDED));
   bus.publish(plain(SMG_EVENT_WORKER_ADDED));
   listener->entered.get_future().wait();
@@ -263,19 +264,18 @@ TEST_CASE("a subscriber may leave, publish and subscribe from inside its call") 
   std::latch ready(1);
   static std::latch* gate = nullptr;
   gate = &ready;
-  guest.id = bus.subscribe({.name = "guest",
-                            .fn =
-                                [](void* context, const smg_event*) {
-                                  gate->wait();
-                                  auto& self = *static_cast<Guest*>(context);
-                                  ++self.calls;
-                                  self.bus->unsubscribe(self.id);
-                                  self.bus->subscribe({.name = "later",
-                                                       .fn = Listener::hear,
-                                                       .context = &self.later});
-                                  self.bus->publish(plain(SMG_EVENT_WORKER_REMOVED));
-                                },
-                            .context = &guest});
+  guest.id = bus.subscribe(
+      {.name = "guest",
+       .fn =
+           [](void* context, const smg_event*) {
+             gate->wait();
+             auto& self = *static_cast<Guest*>(context);
+             ++self.calls;
+             self.bus->unsubscribe(self.id);
+             self.bus->subscribe({.name = "later", .fn = Listener::hear, .context = &self.later});
+             self.bus->publish(plain(SMG_EVENT_WORKER_REMOVED));
+           },
+       .context = &guest});
   ready.count_down();
   bus.publish(plain(SMG_EVENT_WORKER_ADDED));
   CHECK(eventually([&] { return guest.later.count() == 1; }));

@@ -43,7 +43,8 @@ TEST_CASE("an event is one server-sent event") {
 TEST_CASE("changes are told in words") {
   const std::string prefix_status =
       R"({"sequence":5,"type":"worker_status","time_ns":1000,"worker":"http://w:1",)";
-  CHECK(event_json(change(SMG_EVENT_WORKER_STATUS, SMG_STATUS_READY, SMG_STATUS_NOT_READY, "").event) ==
+  CHECK(event_json(
+            change(SMG_EVENT_WORKER_STATUS, SMG_STATUS_READY, SMG_STATUS_NOT_READY, "").event) ==
         prefix_status + R"("before":"ready","after":"not_ready"})");
   const auto ends = [](const smg_event_change& event, const std::string& end) {
     const auto json = event_json(event.event);
@@ -63,7 +64,8 @@ TEST_CASE("changes are told in words") {
 
 TEST_CASE("text is escaped and made valid") {
   const auto json = event_json(change(SMG_EVENT_NO_REPORT, 0, 4, "a\n\"\\\xff").event);
-  CHECK(json.find(R"("text":"a\n\"\\)" "\xef\xbf\xbd\"") != std::string::npos);
+  CHECK(json.find(R"("text":"a\n\"\\)"
+                  "\xef\xbf\xbd\"") != std::string::npos);
 }
 
 TEST_CASE("a load report shows each rank, numbers that JSON lacks as null") {
@@ -81,7 +83,8 @@ TEST_CASE("a load report shows each rank, numbers that JSON lacks as null") {
   load.report.rank_stride = sizeof(smg_rank_load);
   const auto json = event_json(load.event);
   CHECK(json.find(R"("source":"json","pushed":false)") != std::string::npos);
-  CHECK(json.find(R"({"dp_rank":1,"running_requests":0,"waiting_requests":4)") != std::string::npos);
+  CHECK(json.find(R"({"dp_rank":1,"running_requests":0,"waiting_requests":4)") !=
+        std::string::npos);
   CHECK(json.find(R"("token_usage":null)") != std::string::npos);
 }
 
@@ -94,7 +97,8 @@ TEST_CASE("block hashes are hexadecimal strings") {
   kv.block_count = 2;
   kv.parent = 1;
   const auto json = event_json(kv.event);
-  CHECK(json.find(R"("action":"stored","dp_rank":0,"blocks":["ffffffffffffffff","10"],"parent":"1")") !=
+  CHECK(json.find(
+            R"("action":"stored","dp_rank":0,"blocks":["ffffffffffffffff","10"],"parent":"1")") !=
         std::string::npos);
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -31,7 +32,11 @@ constexpr FamilyDescriptor kSizes{"t_sizes", MetricType::kHistogram, "help", {},
 constexpr FamilyDescriptor kDuration{"t_duration_seconds", MetricType::kHistogram, "help", {}};
 
 bool shows(const Metrics& metrics, const std::string& line) {
-  return ("\n" + exposition_text(metrics)).find("\n" + line + "\n") != std::string::npos;
+  std::istringstream text(exposition_text(metrics));
+  for (std::string one; std::getline(text, one);) {
+    if (one == line) return true;
+  }
+  return false;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#include <doctest/doctest.h>
 #include <dlfcn.h>
+#include <doctest/doctest.h>
 #include <elf.h>
 #include <sys/stat.h>
 
@@ -64,7 +64,7 @@ TEST_CASE_FIXTURE(Fixture, "a good library is loaded and found") {
   const auto plugin = registry.find(SMG_KIND_POLICY, "sample");
   REQUIRE(plugin != nullptr);
   CHECK(plugin->name() == "sample");
-  CHECK(plugin->policy().select != nullptr);
+  CHECK((plugin->policy().select != nullptr));
   CHECK(plugin->options.size() == 2);
   CHECK(plugin->descriptor.options == plugin->options.data());
   CHECK(plugin->descriptor.api == &plugin->policy());
@@ -80,10 +80,8 @@ TEST_CASE_FIXTURE(Fixture, "bad libraries are refused with file and reason") {
     const char* name;
     std::string reason;
   };
-  const std::string abi =
-      std::to_string(SMG_ABI_MAJOR) + "." + std::to_string(SMG_ABI_MINOR);
-  const std::string newer =
-      std::to_string(SMG_ABI_MAJOR) + "." + std::to_string(SMG_ABI_MINOR + 1);
+  const std::string abi = std::to_string(SMG_ABI_MAJOR) + "." + std::to_string(SMG_ABI_MINOR);
+  const std::string newer = std::to_string(SMG_ABI_MAJOR) + "." + std::to_string(SMG_ABI_MINOR + 1);
   const Case cases[] = {
       {"no_entry", "does not export smg_plugin_entry: it is no smg plugin"},
       {"unresolved", "undefined symbol: smg_test_nobody_defines_this"},
@@ -167,8 +165,8 @@ TEST_CASE_FIXTURE(Fixture, "a directory is searched in order of name, other file
   const auto problems = registry.load_all(paths);
   REQUIRE(problems.size() == 2);
   CHECK(problems[0].find((dir / "plugins/broken.so").string() + ": is no shared library") == 0);
-  CHECK(problems[1].find("cannot search the plugin directory " + (dir / "missing").string() + ": ") ==
-        0);
+  CHECK(problems[1].find("cannot search the plugin directory " + (dir / "missing").string() +
+                         ": ") == 0);
   CHECK(registry.names(SMG_KIND_POLICY) == std::vector<std::string>{"sample", "stays"});
 }
 
@@ -214,7 +212,8 @@ TEST_CASE_FIXTURE(Fixture, "a run directory that cannot be made is an error") {
   CHECK(error.find("cannot make a directory for plugin copies in ") == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a library that allows it leaves the map with its last user, others stay") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a library that allows it leaves the map with its last user, others stay") {
   const auto mapped = [](const fs::path& copy) {
     void* const handle = ::dlopen(copy.c_str(), RTLD_NOLOAD | RTLD_NOW);
     if (handle != nullptr) ::dlclose(handle);

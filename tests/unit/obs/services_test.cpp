@@ -61,7 +61,8 @@ TEST_CASE_FIXTURE(Fixture, "services are asked for by name, those that are not t
   CHECK(bare.host()->service(bare.host(), SMG_SERVICE_BUS) == nullptr);
   CHECK(bare.host()->service(bare.host(), SMG_SERVICE_METRICS) == nullptr);
   const auto& clock = service<smg_clock_service>(bare, SMG_SERVICE_CLOCK);
-  CHECK(clock.now(bare.host()) <= clock.now(bare.host()));
+  const std::uint64_t before = clock.now(bare.host());
+  CHECK(before <= clock.now(bare.host()));
   CHECK(clock.unix_ms(bare.host()) > 1'600'000'000'000u);
 }
 
@@ -157,7 +158,8 @@ TEST_CASE_FIXTURE(Fixture, "a plugin registers metrics and changes them by handl
   CHECK(table.family(host, SMG_METRIC_GAUGE, view("p_total"), view("h"), &label, 1, nullptr, 0,
                      &again) == SMG_E_EXISTS);
   CHECK(log.str().find("policy.t: metric p_total is registered already") != std::string::npos);
-  CHECK(table.family(host, 7, view("x"), view("h"), nullptr, 0, nullptr, 0, &again) == SMG_E_INVALID);
+  CHECK(table.family(host, 7, view("x"), view("h"), nullptr, 0, nullptr, 0, &again) ==
+        SMG_E_INVALID);
   CHECK(table.family(host, SMG_METRIC_COUNTER, view("9"), view("h"), nullptr, 0, nullptr, 0,
                      &again) == SMG_E_INVALID);
   const smg_view many[9] = {};
@@ -188,8 +190,8 @@ TEST_CASE_FIXTURE(Fixture, "subscriptions of an instance are its own and end wit
     const auto note = [](void* to, const smg_event*) {
       static_cast<std::promise<void>*>(to)->set_value();
     };
-    const auto marker = table.subscribe(other.host(), SMG_EVENT_MASK(SMG_EVENT_WORKER_REMOVED), note,
-                                        &second);
+    const auto marker =
+        table.subscribe(other.host(), SMG_EVENT_MASK(SMG_EVENT_WORKER_REMOVED), note, &second);
     const smg_event last{sizeof(smg_event), SMG_EVENT_WORKER_REMOVED, 0, 0, 0, {}};
     table.publish(other.host(), &last);
     second.get_future().wait();
@@ -203,7 +205,8 @@ TEST_CASE_FIXTURE(Fixture, "subscriptions of an instance are its own and end wit
   CHECK(heard == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an instance is created with its options and destroyed with the object") {
+TEST_CASE_FIXTURE(Fixture,
+                  "an instance is created with its options and destroyed with the object") {
   std::string error;
   const auto run_dir = smg::RunDir::make({}, error);
   REQUIRE_MESSAGE(run_dir != nullptr, error);
@@ -212,8 +215,8 @@ TEST_CASE_FIXTURE(Fixture, "an instance is created with its options and destroye
   REQUIRE(registry.load_all(paths).empty());
   const auto plugin = registry.find(SMG_KIND_POLICY, "sample");
 
-  auto instance = PluginInstance::create(plugin, services, {{"mode", std::string("fast")}}, nullptr,
-                                         error);
+  auto instance =
+      PluginInstance::create(plugin, services, {{"mode", std::string("fast")}}, nullptr, error);
   REQUIRE_MESSAGE(instance != nullptr, error);
   smg_worker_live up{};
   up.state = SMG_STATUS_READY;

@@ -11,10 +11,11 @@ TEST_CASE("valid UTF-8 is kept as it is") {
 
 TEST_CASE("each broken byte becomes a replacement character") {
   const std::string mark = "\xef\xbf\xbd";
-  CHECK(valid_utf8("a\xff" "b") == "a" + mark + "b");
-  CHECK(valid_utf8("\xc3") == mark);                             // cut off
-  CHECK(valid_utf8("\xc0\xaf") == mark + mark);                  // overlong
-  CHECK(valid_utf8("\xed\xa0\x80") == mark + mark + mark);       // surrogate
+  CHECK(valid_utf8("a\xff"
+                   "b") == "a" + mark + "b");
+  CHECK(valid_utf8("\xc3") == mark);                                   // cut off
+  CHECK(valid_utf8("\xc0\xaf") == mark + mark);                        // overlong
+  CHECK(valid_utf8("\xed\xa0\x80") == mark + mark + mark);             // surrogate
   CHECK(valid_utf8("\xf5\x80\x80\x80") == mark + mark + mark + mark);  // beyond Unicode
 }
 

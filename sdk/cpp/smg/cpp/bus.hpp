@@ -1,8 +1,9 @@
-// The event bus. A subscriber is a member function `void on_event(const smg_event&) noexcept`, called on
-// the bus thread in order of publication:
+// The event bus. A subscriber is a member function `void on_event(const smg_event&) noexcept`,
+// called on the bus thread in order of publication:
 //   smg::Subscription reports_ = bus.subscribe<&MyPolicy::on_event>(
 //       SMG_EVENT_MASK(SMG_EVENT_LOAD_REPORT), *this);
-// Make it the last member of its class: once it is destroyed the function is not running and will not run again.
+// Make it the last member of its class: once it is destroyed the function is not running and will
+// not run again.
 #pragma once
 
 #include <type_traits>

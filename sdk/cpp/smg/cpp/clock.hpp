@@ -10,7 +10,7 @@ class Clock {
   explicit Clock(Host host)
       : host_(host.raw()), table_(host.require<smg_clock_service>(SMG_SERVICE_CLOCK)) {}
 
-  uint64_t now() const { return table_->now(host_); }          // monotonic ns; on a loop: of this turn
+  uint64_t now() const { return table_->now(host_); }  // monotonic ns; on a loop: of this turn
   uint64_t unix_ms() const { return table_->unix_ms(host_); }  // wall clock
 
  private:

@@ -1,12 +1,12 @@
 // The indices of a pool's eligible workers, computed once per change instead of once per request.
 //
 // A pool that has not changed has the same eligible workers as long as its epoch stands still
-// (smg/worker.h), so each loop keeps the list it made last: a selection costs the same for 2 workers as for
-// 2000. Nothing is shared between loops and nothing is allocated unless a pool is new or has grown. Threads that
-// are no loop share one copy under a lock.
+// (smg/worker.h), so each loop keeps the list it made last: a selection costs the same for 2
+// workers as for 2000. Nothing is shared between loops and nothing is allocated unless a pool is
+// new or has grown. Threads that are no loop share one copy under a lock.
 //
-// `Extra` is whatever a policy derives from the list and wants to keep with it; it is value-initialised for
-// a new list, and `Entry::fresh` tells the policy that it has to be filled.
+// `Extra` is whatever a policy derives from the list and wants to keep with it; it is
+// value-initialised for a new list, and `Entry::fresh` tells the policy that it has to be filled.
 #pragma once
 
 #include <mutex>
@@ -31,7 +31,6 @@ class EligibleCache {
 
    private:
     friend class EligibleCache;
-    uint64_t generation = 0;
     uint64_t epoch = 0;
     bool valid = false;
   };
@@ -52,14 +51,15 @@ class EligibleCache {
   static constexpr std::size_t kMaxPools = 1024;
 
   struct alignas(64) Row {
-    std::unordered_map<const smg_pool*, Entry> entries;
+    std::unordered_map<uint64_t, Entry> entries;  // by the pool's generation
   };
 
   static Entry& refreshed(Row& row, const Pool& pool) {
-    if (row.entries.size() >= kMaxPools && !row.entries.contains(&pool.raw())) row.entries.clear();
-    Entry& entry = row.entries[&pool.raw()];
+    const auto known = row.entries.find(pool.generation());
+    if (known == row.entries.end() && row.entries.size() >= kMaxPools) row.entries.clear();
+    Entry& entry = known != row.entries.end() ? known->second : row.entries[pool.generation()];
     const uint64_t epoch = pool.epoch();
-    entry.fresh = !entry.valid || entry.epoch != epoch || entry.generation != pool.generation();
+    entry.fresh = !entry.valid || entry.epoch != epoch;
     if (entry.fresh) {
       entry.valid = false;
       entry.extra = Extra{};
@@ -68,7 +68,6 @@ class EligibleCache {
       for (uint32_t i = 0; i < pool.size(); ++i) {
         if (pool.eligible(i)) entry.indices.push_back(i);
       }
-      entry.generation = pool.generation();
       entry.epoch = epoch;
       entry.valid = true;
     }

@@ -1,4 +1,5 @@
-// Failure inside a plugin is an exception, outside it is a status and a text: guard() stands between.
+// Failure inside a plugin is an exception, outside it is a status and a text: guard() stands
+// between.
 //
 // Throw smg::Error with a sentence that names the thing, its value and what would be right.
 #pragma once

@@ -1,5 +1,5 @@
-// Notes to the host about a worker, and control calls to one. Workers go by smg_worker.ref; a note about
-// a worker that is gone is dropped. Notes on any thread, calls on the control thread.
+// Notes to the host about a worker, and control calls to one. Workers go by smg_worker.ref; a note
+// about a worker that is gone is dropped. Notes on any thread, calls on the control thread.
 #pragma once
 
 #include "smg/cpp/host.hpp"

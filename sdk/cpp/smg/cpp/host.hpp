@@ -1,7 +1,8 @@
 // The host as a plugin sees it: a source of services. A handle, copied freely, valid until destroy.
 //
-// Each service has a class in a header of its own (log.hpp, options.hpp, loop.hpp, ...), made from a
-// Host: `smg::Options options(host);`. The look-up happens in that constructor, so make them once.
+// Each service has a class in a header of its own (log.hpp, options.hpp, loop.hpp, ...), made from
+// a Host: `smg::Options options(host);`. The look-up happens in that constructor, so make them
+// once.
 #pragma once
 
 #include <string>

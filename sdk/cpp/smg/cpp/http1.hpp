@@ -3,7 +3,8 @@
 // Pull style: the caller shows the bytes it has and gets one step back; it drops what was consumed
 // and calls again. Bytes that were not consumed must be shown again, in front of what came since
 // and contiguous with it. Nothing is allocated, nothing thrown, nothing kept: views point into the
-// caller's bytes (heads, bodies) and live as long as those.
+// caller's bytes (heads, bodies) and live as long as those. What is accepted, and what a message
+// means, does not depend on how its bytes come in pieces.
 //
 //   RequestParser parser(limits);
 //   RequestScratch scratch;                     // on the stack: the fields of one head
@@ -13,6 +14,9 @@
 //     body        step.body is a piece of the body, framing removed
 //     complete    the message ended; what follows belongs to the next one
 //     error       step.status and step.reason; the connection is of no further use
+//
+// Of a head nothing is consumed before all of it is there. Never more than max_head bytes, or
+// max_chunk_line + max_trailers within a chunked body, stay unconsumed.
 //
 // A parser takes one message: construct it anew, in place, for the next. Accepted is what has one
 // meaning only; what two parsers might read differently (RFC 9112, sections 2 to 7) is refused. One
@@ -28,13 +32,14 @@
 namespace smg::http1 {
 
 struct Limits {
-  std::size_t max_head = 64 * 1024;     // bytes, from the first line to the blank one
-  std::uint64_t max_body = UINT64_MAX;  // bytes without framing
-  std::size_t max_chunk_line = 512;     // size, extensions and line end
-  std::size_t max_trailers = 8 * 1024;  // bytes; they are checked and dropped
+  std::size_t max_head = 64 * 1024;  // bytes, from the first line to the blank one
+  std::uint64_t max_body =
+      INT64_MAX;  // bytes without framing; a larger one is refused when announced
+  std::size_t max_chunk_line = 512;     // bytes: size, extensions and line end
+  std::size_t max_trailers = 8 * 1024;  // bytes, with the blank line; they are checked and dropped
 };
 
-inline constexpr std::size_t kMaxFields = 100;
+inline constexpr std::size_t kMaxFields = 100;  // of a head, and as many trailers
 
 struct Field {
   std::string_view name;
@@ -89,15 +94,14 @@ namespace detail {
 struct State {
   enum class Phase : std::uint8_t { head, length, chunked, until_eof, complete, failed };
   Limits limits;
-  std::uint64_t remaining = 0;  // of a body with a length
-  std::uint64_t body_seen = 0;
-  std::size_t scanned = 0;     // bytes of an incomplete head that were looked at
-  std::size_t line_start = 0;  // of the line in which the scan stopped
+  std::uint64_t remaining = 0;  // of the body with a length, or of the chunk
+  std::uint64_t announced = 0;  // by the chunks so far
+  std::size_t scanned = 0;      // bytes of an incomplete head that were looked at
   Phase phase = Phase::head;
-  bool first_chunk = true;
-  bool head_request = false;
+  std::uint8_t blank_lines = 0;  // in front of the request
+  bool any_chunk = false;        // the first chunk line has been consumed
   bool reusable = true;
-  alignas(8) std::array<unsigned char, 136> engine;
+  alignas(8) std::array<unsigned char, 104> engine;
 };
 
 }  // namespace detail
@@ -109,9 +113,7 @@ class RequestParser {
   RequestParser& operator=(const RequestParser&) = delete;
   ~RequestParser();
 
-  Step next(const char* data, std::size_t size, RequestScratch& scratch);
-  // Not one byte of the message has been seen.
-  bool fresh() const { return state_.phase == detail::State::Phase::head && state_.scanned == 0; }
+  Step next(const char* data, std::size_t size, RequestScratch& scratch) noexcept;
 
  private:
   detail::State state_;
@@ -125,14 +127,17 @@ class ResponseParser {
   ResponseParser& operator=(const ResponseParser&) = delete;
   ~ResponseParser();
 
-  Step next(const char* data, std::size_t size, ResponseScratch& scratch);
+  Step next(const char* data, std::size_t size, ResponseScratch& scratch) noexcept;
   // The stream has ended, all bytes before were shown: complete if that is how this body ends, else
   // an error.
-  Step end_of_stream();
-  // After complete: the connection may carry another exchange, if no bytes are left over.
+  Step end_of_stream() noexcept;
+  // After complete: the connection may carry another exchange, if no bytes are left over. Not so
+  // after Connection: close, the end of the stream, or a 204 or 304 that announced a body.
   bool reusable() const { return state_.reusable; }
 
  private:
+  Step read_answer(const char* data, std::size_t size, ResponseScratch& scratch);
+
   detail::State state_;
 };
 

@@ -1,11 +1,13 @@
-// The event loops, and call-backs as member functions. smg/host.h says what each call does and on which thread.
+// The event loops, and call-backs as member functions. smg/host.h says what each call does and on
+// which thread.
 //
 //   class Poller {
 //     void tick() noexcept;
 //     smg::Timer<&Poller::tick> timer_{*this};   // loop.set(timer_, clock.now() + 1'000'000'000);
 //   };
-// The structs are part of the owner and hold no memory of their own. They are not moved; clear a timer and
-// unwatch a descriptor before the owner goes. The member functions are noexcept: nobody could hear of a failure.
+// The structs are part of the owner and hold no memory of their own. They are not moved; clear a
+// timer and unwatch a descriptor before the owner goes. The member functions are noexcept: nobody
+// could hear of a failure.
 #pragma once
 
 #include <span>

@@ -1,5 +1,6 @@
-// Prometheus metrics. Get families and series once, in create(); then add, set or observe, which takes a
-// few nanoseconds on any thread. Handles are small values, copied freely, valid until destroy.
+// Prometheus metrics. Get families and series once, in create(); then add, set or observe, which
+// takes a few nanoseconds on any thread. Handles are small values, copied freely, valid until
+// destroy.
 #pragma once
 
 #include <initializer_list>
@@ -14,9 +15,9 @@ namespace smg {
 // One series, say a counter with all its labels given.
 class Series {
  public:
-  void add(double value = 1) const { table_->add(host_, handle_, value); }          // counter, gauge
-  void set(double value) const { table_->set(host_, handle_, value); }              // gauge
-  void observe(double value) const { table_->observe(host_, handle_, value); }      // histogram
+  void add(double value = 1) const { table_->add(host_, handle_, value); }      // counter, gauge
+  void set(double value) const { table_->set(host_, handle_, value); }          // gauge
+  void observe(double value) const { table_->observe(host_, handle_, value); }  // histogram
 
  private:
   friend class Family;
@@ -36,9 +37,10 @@ class Family {
     std::vector<smg_view> views;
     for (const std::string_view value : values) views.push_back(view(value));
     uint64_t series = 0;
-    const smg_status status = table_->series(host_, handle_, views.data(),
-                                             static_cast<uint32_t>(views.size()), &series);
-    if (status != SMG_OK) throw Error(status, "metric series refused: wrong number of label values?");
+    const smg_status status =
+        table_->series(host_, handle_, views.data(), static_cast<uint32_t>(views.size()), &series);
+    if (status != SMG_OK)
+      throw Error(status, "metric series refused: wrong number of label values?");
     return Series(host_, table_, series);
   }
 
@@ -77,13 +79,13 @@ class Metrics {
     std::vector<smg_view> views;
     for (const std::string_view label : labels) views.push_back(view(label));
     uint64_t handle = 0;
-    const smg_status status =
-        table_->family(host_, type, view(name), view(help), views.data(),
-                       static_cast<uint32_t>(views.size()), bounds.data(),
-                       static_cast<uint32_t>(bounds.size()), &handle);
+    const smg_status status = table_->family(host_, type, view(name), view(help), views.data(),
+                                             static_cast<uint32_t>(views.size()), bounds.data(),
+                                             static_cast<uint32_t>(bounds.size()), &handle);
     if (status != SMG_OK) {
-      throw Error(status, "metric `" + std::string(name) +
-                              "` refused: taken with another type or other labels, or no valid name");
+      throw Error(status,
+                  "metric `" + std::string(name) +
+                      "` refused: taken with another type or other labels, or no valid name");
     }
     return Family(host_, table_, handle);
   }

@@ -11,8 +11,8 @@
 //   };
 //   SMG_EXPORT_PLUGINS(smg::monitor<Mine>({.name = "mine", ...}))
 //
-// A Source without poll() is one that only pushes. If poll() throws, that text is the answer: so it does
-// not throw once it has answered. A match() that throws does not match.
+// A Source without poll() is one that only pushes. If poll() throws, that text is the answer: so it
+// does not throw once it has answered. A match() that throws does not match.
 #pragma once
 
 #include <memory>
@@ -29,8 +29,8 @@ namespace detail {
 template <class M>
 struct MonitorTable {
   using Self = Instance<M>;
-  using Source = typename decltype(std::declval<M&>().attach(
-      std::declval<const smg_worker&>()))::element_type;
+  using Source =
+      typename decltype(std::declval<M&>().attach(std::declval<const smg_worker&>()))::element_type;
   static Self& self(void* raw) { return *static_cast<Self*>(raw); }
 
   static smg_status create(const smg_host* raw, void** out, smg_error* error) noexcept {

@@ -1,9 +1,9 @@
 // The plugin's options, read by name in create() on the control thread.
 //
 // The host has checked them against the descriptor, so a read fails only for an option that the
-// descriptor does not declare, declares with another type, or declares without a default: then it throws
-// smg::Error. The find_ forms answer nullopt where an option without a default was not given.
-// Views live until destroy.
+// descriptor does not declare, declares with another type, or declares without a default: then it
+// throws smg::Error. The find_ forms answer nullopt where an option without a default was not
+// given. Views live until destroy.
 #pragma once
 
 #include <optional>
@@ -67,7 +67,8 @@ class Options {
   template <class T>
   static T must(std::string_view name, std::optional<T> value) {
     if (!value) {
-      throw Error(SMG_E_INVALID, "option `" + std::string(name) + "` must be set: it has no default");
+      throw Error(SMG_E_INVALID,
+                  "option `" + std::string(name) + "` must be set: it has no default");
     }
     return *value;
   }

@@ -1,7 +1,8 @@
 // Descriptors as constants: options, and the one function that a plugin library exports.
 //
 //   constexpr smg_option kOptions[] = {
-//       smg::int_option("limit", {.initial = "16", .help = "Requests a worker may have", .minimum = 1, .maximum = 512})};
+//       smg::int_option("limit", {.initial = "16", .help = "Requests a worker may have", .minimum =
+//       1, .maximum = 512})};
 //   SMG_EXPORT_PLUGINS(smg::policy<MyPolicy>({.name = "mine", .version = "1.0", .vendor = "me",
 //                                             .summary = "What it does", .options = kOptions}))
 // A name is [a-z0-9_]+. All of it is constant data: no constructor runs when the library is loaded.
@@ -17,19 +18,21 @@
 
 namespace smg {
 
-// What every plugin says of itself. `flags` is SMG_PLUGIN_*: 0 for a plugin that has threads or a thread_local.
+// What every plugin says of itself. `flags` is SMG_PLUGIN_*: 0 for a plugin that has threads or a
+// thread_local.
 struct About {
   std::string_view name;
   std::string_view version;
-  std::string_view vendor;
+  std::string_view vendor = {};
   std::string_view summary;
   std::span<const smg_option> options = {};
   uint32_t flags = SMG_PLUGIN_UNLOADABLE;
 };
 
-// `initial` is the default as one would write it in TOML, so text is in quotes: "\"fast\"". Empty: none.
+// `initial` is the default as one would write it in TOML, so text is in quotes: "\"fast\"". Empty:
+// none.
 struct OptionAbout {
-  std::string_view initial;
+  std::string_view initial = {};
   std::string_view help;
   double minimum = 1;  // minimum > maximum: no range
   double maximum = 0;
@@ -68,7 +71,8 @@ constexpr smg_option list_option(std::string_view name, const OptionAbout& about
   return option(SMG_OPTION_STRING_LIST, name, about);
 }
 
-// A plugin of `kind` with its table of functions. The helpers policy(), transport() and monitor() call it.
+// A plugin of `kind` with its table of functions. The helpers policy(), transport() and monitor()
+// call it.
 constexpr smg_plugin describe(uint32_t kind, const About& about, const void* api) {
   return {.struct_size = sizeof(smg_plugin),
           .kind = kind,
@@ -98,10 +102,10 @@ constexpr smg_library library(const smg_plugin (&plugins)[Count]) {
 }  // namespace smg
 
 // Once per library, outside of any namespace, with the descriptors of its plugins.
-#define SMG_EXPORT_PLUGINS(...)                                    \
-  extern "C" const smg_library* smg_plugin_entry(void) {           \
-    static constexpr smg_plugin kPlugins[] = {__VA_ARGS__};        \
+#define SMG_EXPORT_PLUGINS(...)                                     \
+  extern "C" const smg_library* smg_plugin_entry(void) {            \
+    static constexpr smg_plugin kPlugins[] = {__VA_ARGS__};         \
     static constexpr smg_library kLibrary = smg::library(kPlugins); \
-    return &kLibrary;                                              \
-  }                                                                \
+    return &kLibrary;                                               \
+  }                                                                 \
   static_assert(true)

@@ -6,13 +6,13 @@
 //   };
 //   SMG_EXPORT_PLUGINS(smg::policy<Mine>({.name = "mine", .version = "1.0", .summary = "..."}))
 //
-// select() runs on every loop at once, must not block, and answers the index of an eligible worker, or
-// nullopt if none may take the request. What it throws counts as a fault. Optional members:
-//   explicit Mine(smg::Host host)                           to read options and use services; may throw
-//   static constexpr uint32_t kNeeds = SMG_NEEDS_TEXT;      what select() wants to know of a request
-//   void pool_changed(const smg_pool* before, const smg_pool* after);   \.
-//   void dispatched(const smg::Request&, const smg_worker&);             } as in smg/policy.h
-//   void completed(const smg_worker&, bool success);                    /
+// select() runs on every loop at once, must not block, and answers the index of an eligible worker,
+// or nullopt if none may take the request. What it throws counts as a fault. Optional members:
+//   explicit Mine(smg::Host host)                           to read options and use services; may
+//   throw static constexpr uint32_t kNeeds = SMG_NEEDS_TEXT;      what select() wants to know of a
+//   request void pool_changed(const smg_pool* before, const smg_pool* after);   \. void
+//   dispatched(const smg::Request&, const smg_worker&);             } as in smg/policy.h void
+//   completed(const smg_worker&, bool success);                    /
 #pragma once
 
 #include <concepts>
@@ -62,7 +62,8 @@ class Pool {
   bool eligible(uint32_t index) const { return smg_pool_eligible(raw_, index) != 0; }
   uint32_t in_flight(uint32_t index) const { return smg_worker_in_flight(raw_->live[index]); }
   std::string_view model() const { return text(raw_->model); }
-  // Together they name a set of eligible workers: see smg/worker.h, and smg/cpp/eligible.hpp to make use of it.
+  // Together they name a set of eligible workers: see smg/worker.h, and smg/cpp/eligible.hpp to
+  // make use of it.
   uint64_t generation() const { return raw_->generation; }
   uint64_t epoch() const { return smg_pool_epoch(raw_); }
 

@@ -6,7 +6,8 @@
 namespace smg {
 
 // A number in [0, bound), each equally likely, from 64 random bits. REQUIRES: bound > 0.
-// Multiplication by the bound, with rejection of the bits that would favour some results (Lemire 2019).
+// Multiplication by the bound, with rejection of the bits that would favour some results (Lemire
+// 2019).
 constexpr uint32_t uniform(uint64_t bits, uint32_t bound) {
   __extension__ using Wide = unsigned __int128;
   const uint64_t excess = (0 - uint64_t{bound}) % bound;  // 2^64 mod bound

@@ -10,7 +10,8 @@ class Resolve {
   explicit Resolve(Host host)
       : host_(host.raw()), table_(host.require<smg_resolve_service>(SMG_SERVICE_RESOLVE)) {}
 
-  // `fn` is called exactly once unless cancelled. Returns a handle for cancel, or 0 if `fn` ran already.
+  // `fn` is called exactly once unless cancelled. Returns a handle for cancel, or 0 if `fn` ran
+  // already.
   uint64_t resolve(std::string_view name, uint16_t port, smg_resolved_fn fn, void* context) const {
     return table_->resolve(host_, view(name), port, fn, context);
   }

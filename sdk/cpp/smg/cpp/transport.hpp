@@ -14,9 +14,9 @@
 //   };
 //   SMG_EXPORT_PLUGINS(smg::transport<Mine>({.name = "mine", ...}))
 //
-// kRuntimes, likewise, is optional. Threads and order are those of smg/transport.h. If start() throws, the
-// stream ends as refused with that text; if probe() throws, the worker is unwell with that text: so neither
-// throws once it has answered. What the others throw is logged.
+// kRuntimes, likewise, is optional. Threads and order are those of smg/transport.h. If start()
+// throws, the stream ends as refused with that text; if probe() throws, the worker is unwell with
+// that text: so neither throws once it has answered. What the others throw is logged.
 #pragma once
 
 #include <iterator>
@@ -38,8 +38,8 @@ struct TransportTable {
     const smg_sink* sink;
     std::unique_ptr<T> object;
   };
-  using Endpoint = typename decltype(std::declval<T&>().open(
-      std::declval<const smg_worker&>()))::element_type;
+  using Endpoint =
+      typename decltype(std::declval<T&>().open(std::declval<const smg_worker&>()))::element_type;
   struct Open {
     Self* transport;
     std::unique_ptr<Endpoint> endpoint;

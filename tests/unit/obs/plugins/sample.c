@@ -1,5 +1,5 @@
-// A policy that takes the first eligible worker. Definitions on the compiler's command line spoil one thing each, so
-// that the loader's checks can be tested against libraries that exist.
+// A policy that takes the first eligible worker. Definitions on the compiler's command line spoil
+// one thing each, so that the loader's checks can be tested against libraries that exist.
 #include <string.h>
 
 #include "smg/plugin.h"
@@ -99,12 +99,15 @@ static smg_status create(const smg_host* host, void** self, smg_error* error) {
   the_state.host = host;
   the_state.events = 0;
   const smg_bus_service* bus = host->service(host, SMG_SERVICE_BUS);
-  if (bus != NULL) the_state.subscription = bus->subscribe(host, SMG_EVENT_MASK_ALL, heard, &the_state);
+  if (bus != NULL)
+    the_state.subscription = bus->subscribe(host, SMG_EVENT_MASK_ALL, heard, &the_state);
   *self = &the_state;
   return SMG_OK;
 }
 
-static void destroy(void* self) { ((state*)self)->host = NULL; }
+static void destroy(void* self) {
+  ((state*)self)->host = NULL;
+}
 
 static smg_status choose(void* self, const smg_policy_request* request, const smg_pool* pool,
                          uint32_t* index) {
@@ -173,4 +176,6 @@ static const smg_library library = {.magic = MAGIC,
 
 const smg_library* const third_unused = &library;
 
-const smg_library* smg_plugin_entry(void) { return TABLE; }
+const smg_library* smg_plugin_entry(void) {
+  return TABLE;
+}

@@ -3,4 +3,6 @@
 
 const smg_library* smg_test_nobody_defines_this(void);
 
-const smg_library* smg_plugin_entry(void) { return smg_test_nobody_defines_this(); }
+const smg_library* smg_plugin_entry(void) {
+  return smg_test_nobody_defines_this();
+}
