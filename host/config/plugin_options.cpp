@@ -10,7 +10,7 @@
 namespace smg {
 namespace {
 
-using Plugins = std::span<const smg_plugin* const>;
+using PluginSpan = std::span<const smg_plugin* const>;
 
 std::span<const smg_option> options_of(const smg_plugin& plugin) {
   return {plugin.options, plugin.option_count};
@@ -48,7 +48,7 @@ void read_defaults(Draft& draft, const smg_plugin& plugin) {
   }
 }
 
-void read_table(Draft& draft, Plugins plugins, const PluginTable& table) {
+void read_table(Draft& draft, PluginSpan plugins, const PluginTable& table) {
   const Node& node = table.table;
   const auto at = [&](const Node& where) {
     return draft.file + ":" + std::to_string(where.key_at.line) + ": [" +
@@ -82,7 +82,7 @@ void read_table(Draft& draft, Plugins plugins, const PluginTable& table) {
   }
 }
 
-void report_unknown(Draft& draft, Plugins plugins, const std::string& flag) {
+void report_unknown(Draft& draft, PluginSpan plugins, const std::string& flag) {
   if (is_flag_of_reference(flag)) {
     draft.problems.add("--" + flag +
                        " is a flag of the reference gateway that this version does not have");
@@ -104,7 +104,7 @@ void report_unknown(Draft& draft, Plugins plugins, const std::string& flag) {
 }
 
 // A flag goes to every plugin that declares it.
-void read_flag(Draft& draft, Plugins plugins, const FlagUse& use) {
+void read_flag(Draft& draft, PluginSpan plugins, const FlagUse& use) {
   bool found = false;
   for (const auto* plugin : plugins) {
     for (const auto& option : options_of(*plugin)) {
@@ -161,7 +161,7 @@ Setting option_setting(const smg_option& option) {
   return setting;
 }
 
-void require_plugin(Draft& draft, Plugins plugins, std::uint32_t kind, std::string_view name,
+void require_plugin(Draft& draft, PluginSpan plugins, std::uint32_t kind, std::string_view name,
                     const std::string& where) {
   std::vector<std::string_view> names;
   std::string list;
@@ -179,7 +179,7 @@ void require_plugin(Draft& draft, Plugins plugins, std::uint32_t kind, std::stri
       "; searched: " + (paths.empty() ? "nothing, [plugins] paths is empty" : paths) + ")");
 }
 
-void read_plugin_options(Draft& draft, Plugins plugins) {
+void read_plugin_options(Draft& draft, PluginSpan plugins) {
   for (const auto* plugin : plugins) read_defaults(draft, *plugin);
   for (const auto& table : draft.plugin_tables) read_table(draft, plugins, table);
   for (const auto& use : draft.plugin_flags) read_flag(draft, plugins, use);

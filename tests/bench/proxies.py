@@ -31,6 +31,7 @@ class Proxy:
             "metrics_port": metrics_port,
             "threads": len(os.sched_getaffinity(0)),
             "files": open_file_limit(),
+            "maxconn": (open_file_limit() - 500) // 2,
             "dir": directory,
             "user": "user root;" if os.geteuid() == 0 else "",
             "servers": "\n".join(self.server_line.format(i=i, url=url, address=url.removeprefix("http://"))

@@ -1,7 +1,8 @@
 // A fleet of fakes: workers whose state a test sets, and pools of them.
 //
-// Works as the host does: a change of eligibility counts an epoch once the state word is written,
-// and every pool has a generation that no other had. States may be set on any thread.
+// A change of eligibility counts an epoch before and after the state word is written, so whoever
+// sees the new word sees a new epoch too; every pool has a generation that no other had. States may
+// be set on any thread.
 #pragma once
 
 #include <atomic>
@@ -65,7 +66,8 @@ class FakeFleet {
   smg_worker_live& live(std::uint32_t number) { return members_[number].live; }
 
   void set_state(std::uint32_t number, std::uint32_t state) {
-    __atomic_store_n(&members_[number].live.state, state, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&epoch_, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&members_[number].live.state, state, __ATOMIC_RELEASE);
     __atomic_add_fetch(&epoch_, 1, __ATOMIC_RELEASE);
   }
   void down(std::uint32_t number) { set_state(number, SMG_STATUS_NOT_READY); }

@@ -182,11 +182,12 @@ class TestHost {
     host_.service = [](const smg_host* host, const char* id) -> const void* {
       return of(host).service(id);
     };
+    before_ = TestLoop::current();
     if (loops == 1) TestLoop::current() = loops_[0].get();
   }
   ~TestHost() {
     stop();
-    TestLoop::current() = nullptr;
+    TestLoop::current() = before_;
   }
   TestHost(const TestHost&) = delete;
   TestHost& operator=(const TestHost&) = delete;
@@ -426,6 +427,7 @@ class TestHost {
   }
 
   smg_host host_{};
+  TestLoop* before_ = nullptr;  // of a host made earlier on this thread
   std::atomic<std::uint64_t> skipped_{0};
   std::vector<std::unique_ptr<TestLoop>> loops_;
   std::vector<std::thread> threads_;

@@ -78,26 +78,24 @@ int Connection::connect(const smg_address& address, Dial& dial) {
 void Connection::on_ready(smg_watch* watch, uint32_t events) {
   auto& self = *static_cast<Connection*>(watch);
   switch (self.state_) {
-    case State::busy:
-      if ((events & SMG_READY_HANGUP) != 0) self.hangup_ = true;
-      if (!self.written_ && (events & SMG_READY_OUT) != 0) self.write_request();
-      // An answer may have come, or the exchange may have gone, while the request was written.
-      if (self.state_ == State::busy && (events & (SMG_READY_IN | SMG_READY_HANGUP)) != 0) {
-        self.read();
-      }
-      break;
-    case State::idle:
-      self.check_idle(events);
-      break;
-    case State::connecting:
-      self.finish_connect(events);
-      break;
-    case State::handshaking:
-      self.handshake();
-      break;
-    case State::closed:
-      break;
+    case State::busy: break;
+    case State::idle: return self.check_idle(events);
+    case State::connecting: self.finish_connect(events); break;
+    case State::handshaking: self.handshake(); break;
+    case State::closed: return;
   }
+  // An exchange may have begun just now: what came along with the connection has no event of its own.
+  if (self.state_ == State::busy) self.advance(events);
+}
+
+void Connection::advance(uint32_t events) {
+  if ((events & SMG_READY_HANGUP) != 0) hangup_ = true;
+  if (!written_ && (events & SMG_READY_OUT) != 0) {
+    write_request();
+    // That may have been the end of the exchange.
+    if (state_ != State::busy) return;
+  }
+  if ((events & (SMG_READY_IN | SMG_READY_HANGUP)) != 0) read();
 }
 
 void Connection::on_task(smg_task* task) {

@@ -54,6 +54,7 @@ class Connection final : private smg_watch, private smg_task {
 
   static void on_ready(smg_watch* watch, uint32_t events);
   static void on_task(smg_task* task);
+  void advance(uint32_t events);
   void finish_connect(uint32_t events);
   void handshake();
   void check_idle(uint32_t events);

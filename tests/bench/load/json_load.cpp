@@ -102,7 +102,7 @@ boost::json::object JsonLoad::report() const {
       {"connections", options_.connections},
       {"rate", options_.rate},
       {"request_bytes", request_.size()},
-      {"window_s", window_.seconds()},
+      {"seconds", window_.seconds()},
       {"requests", latency_.count()},
       {"requests_per_s", static_cast<double>(latency_.count()) / window_.seconds()},
       {"latency_ms", to_json(latency_)},

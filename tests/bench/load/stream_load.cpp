@@ -25,7 +25,10 @@ boost::json::object StreamLoad::run() {
        window_.update(now())) {
     turn(window_.over() ? give_up : window_.next_edge());
   }
-  if (!all_ended()) errors_["unfinished"] = streams_.size() - ended_;
+  if (!all_ended()) {
+    errors_["unfinished"] = streams_.size() - ended_;
+    last_end_ = now();
+  }
   return report();
 }
 
@@ -83,51 +86,51 @@ void StreamLoad::on_tokens(Stream& stream, unsigned count) {
   const auto time = now();
   if (stream.tokens == 0) {
     first_token_.record(time - stream.started);
-    stream.schedule = time;
+    stream.schedule = stream.started + interval_;
   }
   for (unsigned i = 0; i < count; ++i, ++stream.tokens) {
     const auto ideal = stream.schedule + interval_ * stream.tokens;
     if (time < ideal) stream.schedule -= ideal - time;
-    if (window_.open()) lag_.record(time - ideal);
+    all_.lag.record(time - ideal);
+    if (window_.open()) in_window_.lag.record(time - ideal);
   }
-  tokens_total_ += count;
-  if (window_.open()) tokens_in_window_ += count;
+  all_.tokens += count;
+  if (window_.open()) in_window_.tokens += count;
 }
 
 void StreamLoad::on_end(Stream& stream, Event event) {
   ++ended_;
+  last_end_ = now();
   if (event != Event::kComplete) {
     ++errors_[error_kind(event)];
   } else if (const int status = stream.connection.status(); status != 200) {
     ++errors_["status_" + std::to_string(status)];
-    return;
-  }
-  if (stream.tokens != options_.tokens || !stream.counter.done()) {
-    ++truncated_;
-  } else if (event == Event::kComplete) {
+  } else if (stream.tokens != options_.tokens || !stream.counter.done()) {
+    ++errors_["truncated"];
+  } else {
     ++completed_;
   }
   stream.connection.close();
 }
 
+boost::json::object StreamLoad::Tally::to_json(double seconds) const {
+  return {{"seconds", seconds},
+          {"tokens", tokens},
+          {"tokens_per_s", static_cast<double>(tokens) / seconds},
+          {"lag_ms", bench::to_json(lag)}};
+}
+
 boost::json::object StreamLoad::report() const {
-  boost::json::object report{
-      {"mode", "stream"},
-      {"connections", options_.connections},
-      {"tokens_per_stream", options_.tokens},
-      {"interval_ms", options_.interval_ms},
-      {"request_bytes", request_.size()},
-      {"window_s", window_.seconds()},
-      {"tokens", tokens_in_window_},
-      {"tokens_per_s", static_cast<double>(tokens_in_window_) / window_.seconds()},
-      {"tokens_total", tokens_total_},
-      {"total_s", static_cast<double>(now() - start_) / 1e9},
-      {"completed", completed_},
-      {"truncated", truncated_},
-      {"first_token_ms", to_json(first_token_)},
-      {"lag_ms", to_json(lag_)},
-      {"errors", to_json(errors_)},
-  };
+  auto report = in_window_.to_json(window_.seconds());
+  report["mode"] = "stream";
+  report["connections"] = options_.connections;
+  report["tokens_per_stream"] = options_.tokens;
+  report["interval_ms"] = options_.interval_ms;
+  report["request_bytes"] = request_.size();
+  report["whole_run"] = all_.to_json(static_cast<double>(last_end_ - start_) / 1e9);
+  report["first_token_ms"] = to_json(first_token_);
+  report["completed"] = completed_;
+  report["errors"] = to_json(errors_);
   add_cpu(report, options_, window_.before(), window_.after());
   return report;
 }

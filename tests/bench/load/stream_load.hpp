@@ -1,9 +1,9 @@
 // Streamed requests, one per connection. The streams start evenly over the ramp and each runs once,
 // to its [DONE]; one that ends without it, or with another number of tokens than asked for, is
-// truncated. Tokens and their lag are counted in the window. The lag of a token is its arrival
-// minus the stream's ideal schedule: one token per interval, laid through the token that was
-// earliest on it so far. With Mode::kIdle every stream is held after its first event until stdin
-// closes.
+// truncated. Tokens and their lag are counted over the window and over the whole run. The lag of a
+// token is its arrival minus the stream's ideal schedule: the first token one interval after the
+// request, then one per interval; a token that arrives earlier than that moves the schedule to
+// itself. With Mode::kIdle every stream is held after its first event until stdin closes.
 #pragma once
 
 #include <string>
@@ -35,6 +35,13 @@ class StreamLoad {
     bool begun = false;
   };
 
+  struct Tally {
+    boost::json::object to_json(double seconds) const;
+
+    std::uint64_t tokens = 0;
+    Histogram lag;
+  };
+
   /// Starts what the ramp makes due and handles events until `deadline` at most.
   void turn(Nanos deadline);
   void on_event(std::uint32_t index, std::uint32_t events);
@@ -55,12 +62,11 @@ class StreamLoad {
   std::uint32_t launched_ = 0;
   std::size_t begun_ = 0;  // streams whose body has begun
   std::size_t ended_ = 0;
+  Nanos last_end_ = 0;
   std::uint64_t completed_ = 0;
-  std::uint64_t tokens_total_ = 0;
-  std::uint64_t tokens_in_window_ = 0;
-  std::uint64_t truncated_ = 0;
+  Tally in_window_;
+  Tally all_;
   Histogram first_token_;
-  Histogram lag_;
   Errors errors_;
 };
 

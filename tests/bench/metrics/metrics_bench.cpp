@@ -1,6 +1,9 @@
 // What a change of a metric costs on a loop thread, and on any other one.
 #include <benchmark/benchmark.h>
 
+#include <array>
+#include <string>
+
 #include "host/metrics/exposition.hpp"
 #include "host/metrics/families.hpp"
 
@@ -29,6 +32,22 @@ void add_on_loop(benchmark::State& state) {
   smg::Metrics::unbind_thread();
 }
 BENCHMARK(add_on_loop)->Threads(1)->Threads(2);
+
+// Several counters by turns, as requests do: no addition waits for the one before it.
+void add_by_turns_on_loop(benchmark::State& state) {
+  std::array<smg::Series, 8> series;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    series[i] = fixture().families.http_requests.with({"GET", std::to_string(i)});
+  }
+  smg::Metrics::bind_thread(0);
+  for (auto _ : state) {
+    for (const auto& one : series) one.add();
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(series.size()));
+  smg::Metrics::unbind_thread();
+}
+BENCHMARK(add_by_turns_on_loop);
 
 void add_elsewhere(benchmark::State& state) {
   const auto series = fixture().counter;

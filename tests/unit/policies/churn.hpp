@@ -47,9 +47,14 @@ inline ChurnResult select_under_churn(const char* library) {
         ++mine.selections;
         if (!choice) {
           ++mine.declined;
-        } else if (*choice >= kWorkers || smg_pool_eligible(pool->raw(), *choice) == 0) {
-          std::atomic_thread_fence(std::memory_order_acquire);
-          if (smg_pool_epoch(pool->raw()) == before) ++mine.ineligible;
+        } else if (*choice >= kWorkers) {
+          ++mine.ineligible;
+        } else {
+          const std::uint32_t state =
+              __atomic_load_n(&pool->raw()->live[*choice]->state, __ATOMIC_ACQUIRE);
+          if (smg_state_eligible(state) == 0 && smg_pool_epoch(pool->raw()) == before) {
+            ++mine.ineligible;
+          }
         }
       } while (!stop.load());
       results[loop] = mine;

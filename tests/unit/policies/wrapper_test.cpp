@@ -82,9 +82,9 @@ const Api& api(const smg_plugin& plugin) {
 TEST_CASE("a policy of one method leaves the optional functions out") {
   const auto& table = api<smg_policy_api>(kBare);
   CHECK(table.needs == 0);
-  CHECK_FALSE(table.pool_changed);
-  CHECK_FALSE(table.dispatched);
-  CHECK_FALSE(table.completed);
+  CHECK((table.pool_changed == nullptr));
+  CHECK((table.dispatched == nullptr));
+  CHECK((table.completed == nullptr));
   FakeHost host;
   FakeFleet fleet(1);
   void* self = nullptr;
@@ -182,7 +182,7 @@ TEST_CASE("a monitor that throws from poll answers with the text") {
 TEST_CASE("a monitor whose source has no poll only pushes") {
   constexpr smg_plugin plugin = smg::monitor<Pusher>({.name = "p", .version = "1", .summary = "s"});
   const auto& table = api<smg_monitor_api>(plugin);
-  CHECK_FALSE(table.poll);
+  CHECK((table.poll == nullptr));
   FakeHost host;
   FakeFleet fleet(1);
   void* self = nullptr;
