@@ -29,7 +29,7 @@ std::string_view type_text(std::uint32_t type) {
 std::string list_plugins(std::span<const smg_plugin* const> plugins) {
   std::ostringstream out;
   for (const auto* plugin : plugins) {
-    std::string left(kind_name(plugin->kind));
+    std::string left(plugin_kind_name(plugin->kind));
     left.resize(11, ' ');
     left += text(plugin->name);
     left.resize(std::max<std::size_t>(left.size() + 1, 32), ' ');
@@ -41,14 +41,14 @@ std::string list_plugins(std::span<const smg_plugin* const> plugins) {
 
 std::string describe_plugin(const smg_plugin& plugin) {
   std::ostringstream out;
-  out << text(plugin.name) << " " << text(plugin.version) << " - " << kind_name(plugin.kind)
+  out << text(plugin.name) << " " << text(plugin.version) << " - " << plugin_kind_name(plugin.kind)
       << " by " << text(plugin.vendor) << "\n"
       << text(plugin.summary) << "\n";
   if (plugin.option_count == 0) {
     out << "\nIt has no options.\n";
     return out.str();
   }
-  out << "\n[" << kind_name(plugin.kind) << "." << text(plugin.name) << "]\n";
+  out << "\n[" << plugin_kind_name(plugin.kind) << "." << text(plugin.name) << "]\n";
   for (std::uint32_t i = 0; i < plugin.option_count; ++i) {
     const smg_option& option = plugin.options[i];
     out << "  " << text(option.name);

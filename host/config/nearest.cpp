@@ -26,7 +26,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string_view nearest(std::string_view wrong, std::span<const std::string_view> known) {
   if (wrong.size() > 200) return {};
   std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(2, wrong.size() / 3) + 1;
+  std::size_t best_distance = std::max<std::size_t>(wrong.size() < 4 ? 1 : 2, wrong.size() / 3) + 1;
   for (const auto word : known) {
     const std::size_t d = distance(wrong, word);
     if (d < best_distance) {

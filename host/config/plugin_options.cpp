@@ -18,7 +18,7 @@ std::span<const smg_option> options_of(const smg_plugin& plugin) {
 
 // `transport http`
 std::string title(const smg_plugin& plugin) {
-  return std::string(kind_name(plugin.kind)) + " " + std::string(text(plugin.name));
+  return std::string(plugin_kind_name(plugin.kind)) + " " + std::string(text(plugin.name));
 }
 
 PluginOptions& options_in(Draft& draft, const smg_plugin& plugin) {
@@ -52,7 +52,7 @@ void read_table(Draft& draft, PluginSpan plugins, const PluginTable& table) {
   const Node& node = table.table;
   const auto at = [&](const Node& where) {
     return draft.file + ":" + std::to_string(where.key_at.line) + ": [" +
-           std::string(kind_name(table.kind)) + "." + printable_text(node.key) + "]";
+           std::string(plugin_kind_name(table.kind)) + "." + printable_text(node.key) + "]";
   };
   const auto found = std::find_if(plugins.begin(), plugins.end(), [&](const smg_plugin* plugin) {
     return plugin->kind == table.kind && text(plugin->name) == node.key;
@@ -128,13 +128,13 @@ void read_flag(Draft& draft, PluginSpan plugins, const FlagUse& use) {
 
 }  // namespace
 
-std::string_view kind_name(std::uint32_t kind) {
+std::string_view plugin_kind_name(std::uint32_t kind) {
   return kind == SMG_KIND_POLICY ? "policy" : kind == SMG_KIND_TRANSPORT ? "transport" : "monitor";
 }
 
 std::uint32_t kind_of(std::string_view name) {
   for (const auto kind : {SMG_KIND_POLICY, SMG_KIND_TRANSPORT, SMG_KIND_MONITOR}) {
-    if (kind_name(kind) == name) return kind;
+    if (plugin_kind_name(kind) == name) return kind;
   }
   return 0;
 }
@@ -174,8 +174,8 @@ void require_plugin(Draft& draft, PluginSpan plugins, std::uint32_t kind, std::s
   std::string paths;
   for (const auto& path : draft.config.plugins.paths) paths += (paths.empty() ? "" : ", ") + path;
   draft.problems.add(
-      where + ": no " + std::string(kind_name(kind)) + " is named '" + printable_text(name) + "'" +
-      suggestion(name, names) + " (there are: " + (list.empty() ? "none" : list) +
+      where + ": no " + std::string(plugin_kind_name(kind)) + " is named '" + printable_text(name) +
+      "'" + suggestion(name, names) + " (there are: " + (list.empty() ? "none" : list) +
       "; searched: " + (paths.empty() ? "nothing, [plugins] paths is empty" : paths) + ")");
 }
 

@@ -13,7 +13,7 @@
 namespace smg {
 
 // `policy`, `transport`, `monitor`, and the way back; 0: no kind of plugin.
-std::string_view kind_name(std::uint32_t kind);
+std::string_view plugin_kind_name(std::uint32_t kind);
 std::uint32_t kind_of(std::string_view name);
 
 // The option as a row of the table of settings, so that both are read and refused alike. No set or

@@ -136,8 +136,10 @@ constexpr double kAnyNumber = std::numeric_limits<double>::max();
 
 void read_models(TableReader& table, WorkerSpec& spec) {
   if (const Node* one = table.find("model")) {
-    if (one->kind != NodeKind::kString || one->text.empty()) {
-      table.wrong(*one, "a string that is not empty");
+    if (one->kind != NodeKind::kString) {
+      table.wrong(*one, "a string");
+    } else if (one->text.empty()) {
+      table.fail(*one, "must not be empty");
     } else {
       spec.models = {one->text};
     }

@@ -62,7 +62,7 @@ class RequestBuffer {
     } else {
       body.clear();
     }
-    if (text_.capacity() > kKeptHeaders) text_ = std::string();
+    if (text_.capacity() > kKeptHeaders) std::string().swap(text_);
     text_.clear();
     marks_.clear();
     forwarded_.clear();

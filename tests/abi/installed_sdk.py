@@ -12,6 +12,7 @@ import sys
 
 source, build, work = (pathlib.Path(argument) for argument in sys.argv[1:4])
 CMAKE = "cmake"
+LAUNCHER = shutil.which("ccache") or ""
 
 
 class Library(ctypes.Structure):  # the part of smg_library that never moves
@@ -26,7 +27,8 @@ def run(*command):
 
 
 def build_against(prefix, folder, into):
-    run(CMAKE, "-S", folder, "-B", into, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run(CMAKE, "-S", folder, "-B", into, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_C_COMPILER_LAUNCHER={LAUNCHER}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={LAUNCHER}")
     run(CMAKE, "--build", into, "--parallel", "2")
     libraries = sorted(into.rglob("*.so"))
     assert libraries, f"{folder} made no library"

@@ -1,4 +1,7 @@
-"""Child processes of a benchmark: started in their own session, ended with the driver, read through /proc."""
+"""Child processes of a benchmark: each in its own process group, ended with the driver, read through /proc.
+
+They stay in the driver's session on purpose: the kernel's autogroup scheduling gives every session the same share of the
+CPUs, so a session each would let two threads of a proxy together have no more than the one of the load generator."""
 
 import ctypes
 import os
@@ -34,7 +37,7 @@ class Process:
                 stdin=stdin or subprocess.DEVNULL,
                 stdout=stdout or out,
                 stderr=out,
-                start_new_session=True,
+                process_group=0,
                 preexec_fn=_end_with_parent,
             )
 
@@ -81,7 +84,7 @@ class Process:
             except subprocess.TimeoutExpired:
                 pass
         try:
-            os.killpg(self.popen.pid, signal.SIGKILL)  # what the server left of its session
+            os.killpg(self.popen.pid, signal.SIGKILL)  # what the server left of its group
         except ProcessLookupError:
             pass
         self.popen.wait()

@@ -7,6 +7,7 @@ import subprocess
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from statistics import median
 
 from measures import BENCH_COST, PROXY_MEASURES
 from processes import BenchError, Process, free_ports, get, wait_until
@@ -164,6 +165,13 @@ class Bench:
         return totals
 
 
+def foreign_share(report, cpus):
+    """Share of the machine's CPU time in the window that went neither to the proxy nor to the bench."""
+    ours = [report["load_cpu"], *report["watched"].values()]
+    used = sum(report["machine_cpu"].values()) - sum(sum(cpu.values()) for cpu in ours)
+    return max(used, 0) / (cpus * report["seconds"])
+
+
 def machine():
     cpu = next((line.partition(":")[2].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     return {"cpus": len(os.sched_getaffinity(0)), "cpu": cpu, "kernel": os.uname().release,
@@ -193,7 +201,12 @@ def run(args, directory):
         print("\nCost of the bench itself, behind each proxy")
         print_table(costs, results, baseline, judged=None)
     failures = bench.failures()
-    print("\nFailed requests: " + ("none" if not failures else ""))
+    shares = [foreign_share(report, box["cpus"]) for reports in bench.rounds for by_proxy in reports.values()
+              for report in by_proxy.values() if "machine_cpu" in report]
+    if shares:
+        note = "; close what else runs here and measure again" if median(shares) > 0.1 else ""
+        print(f"\nCPU that other processes took: median {median(shares):.0%}, at most {max(shares):.0%}{note}")
+    print("Failed requests: " + ("none" if not failures else ""))
     for (name, load, kind), count in sorted(failures.items()):
         print(f"  {name} {load}: {count} {kind}")
 

@@ -78,13 +78,22 @@ int Connection::connect(const smg_address& address, Dial& dial) {
 void Connection::on_ready(smg_watch* watch, uint32_t events) {
   auto& self = *static_cast<Connection*>(watch);
   switch (self.state_) {
-    case State::busy: break;
-    case State::idle: return self.check_idle(events);
-    case State::connecting: self.finish_connect(events); break;
-    case State::handshaking: self.handshake(); break;
-    case State::closed: return;
+    case State::busy:
+      break;
+    case State::idle:
+      return self.check_idle(events);
+    case State::connecting:
+      self.finish_connect(events);
+      break;
+    case State::handshaking:
+      self.handshake();
+      events |= SMG_READY_IN;  // the session may have read ahead
+      break;
+    case State::closed:
+      return;
   }
-  // An exchange may have begun just now: what came along with the connection has no event of its own.
+  // An exchange may have begun just now: what came along with the connection has no event of its
+  // own.
   if (self.state_ == State::busy) self.advance(events);
 }
 

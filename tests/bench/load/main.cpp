@@ -1,12 +1,17 @@
 #include <exception>
 #include <iostream>
 #include <stdexcept>
+#include <string_view>
 
 #include "json_load.hpp"
 #include "stream_load.hpp"
 
 int main(int argc, char** argv) {
   using smg::bench::Mode;
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    std::cout << smg::bench::usage();
+    return 0;
+  }
   try {
     const auto options = smg::bench::parse_options(argc, argv);
     switch (options.mode) {

@@ -30,12 +30,21 @@ void add_process(pid_t pid, CpuTime& total) {
   total.system_s += system / tick;
 }
 
+CpuTime whole_machine() {
+  std::ifstream file("/proc/stat");
+  std::string name;
+  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, soft_irq = 0, steal = 0;
+  file >> name >> user >> nice >> system >> idle >> wait >> irq >> soft_irq >> steal;
+  const auto tick = static_cast<double>(sysconf(_SC_CLK_TCK));
+  return {(user + nice) / tick, (system + irq + soft_irq + steal) / tick};
+}
+
 }  // namespace
 
 std::vector<CpuTime> sample_cpu(const std::vector<WatchGroup>& groups) {
   rusage self{};
   getrusage(RUSAGE_SELF, &self);
-  std::vector<CpuTime> sample{{seconds(self.ru_utime), seconds(self.ru_stime)}};
+  std::vector<CpuTime> sample{whole_machine(), {seconds(self.ru_utime), seconds(self.ru_stime)}};
   for (const auto& group : groups) {
     CpuTime total;
     for (const auto pid : group.pids) add_process(pid, total);

@@ -14,7 +14,8 @@ struct CpuTime {
   double system_s = 0;
 };
 
-/// One sample: this process first, then every watch group in the order of the options.
+/// One sample: the whole machine first, then this process, then every watch group in the order of
+/// the options. The machine's system time includes interrupts and what the hypervisor took.
 std::vector<CpuTime> sample_cpu(const std::vector<WatchGroup>& groups);
 
 }  // namespace smg::bench

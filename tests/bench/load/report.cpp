@@ -36,10 +36,11 @@ void add_cpu(boost::json::object& report, const Options& options,
     return {{"user_s", after[i].user_s - before[i].user_s},
             {"system_s", after[i].system_s - before[i].system_s}};
   };
-  report["load_cpu"] = difference(0);
+  report["machine_cpu"] = difference(0);
+  report["load_cpu"] = difference(1);
   boost::json::object watched;
   for (std::size_t i = 0; i < options.watch.size(); ++i) {
-    watched[options.watch[i].name] = difference(i + 1);
+    watched[options.watch[i].name] = difference(i + 2);
   }
   report["watched"] = std::move(watched);
 }

@@ -23,7 +23,7 @@ std::string error_kind(Event event);
 boost::json::object to_json(const Histogram& histogram);
 boost::json::object to_json(const Errors& errors);
 
-/// "load_cpu" and "watched": seconds of CPU time between two samples.
+/// "machine_cpu", "load_cpu" and "watched": seconds of CPU time between two samples.
 void add_cpu(boost::json::object& report, const Options& options,
              const std::vector<CpuTime>& before, const std::vector<CpuTime>& after);
 

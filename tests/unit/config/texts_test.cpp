@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <limits>
 
 #include "host/config/duration.hpp"
 #include "host/config/nearest.hpp"
@@ -67,6 +68,7 @@ TEST_CASE("the nearest word is only suggested when it is near") {
   CHECK(nearest("prot", words) == "port");
   CHECK(nearest("stall_sec", words) == "stall_secs");
   CHECK(nearest("completely_different", words).empty());
+  CHECK(nearest("xy", words).empty());
   CHECK(nearest("", words).empty());
   CHECK(nearest(std::string(100'000, 'x'), words).empty());
 }

@@ -1,6 +1,8 @@
 // What is said about every kind of mistake in a file.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "support.hpp"
 
 namespace smg {

@@ -104,7 +104,7 @@ TEST_CASE("mistakes of a worker are named with line, key and what is allowed") {
        "tokenspeed, generic, external\n"},
       {"models = [\"a\", 1]",
        "[[worker]] models = [ ... ]: must be a list of strings that are not empty\n"},
-      {"model = \"\"", "[[worker]] model = \"\": must be a string that is not empty\n"},
+      {"model = \"\"", "[[worker]] model = \"\": must not be empty\n"},
       {"resilience.retryable_status_codes = [99]",
        "[[worker]] resilience.retryable_status_codes = [ ... ]: 99 is no status code from 100 to "
        "599\n"},

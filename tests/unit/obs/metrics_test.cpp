@@ -273,7 +273,7 @@ TEST_CASE("all families of the gateway register, label-less ones are shown as ze
   CHECK(shows(metrics, "smg_http_connections_active 0"));
   CHECK(shows(metrics, "smg_router_responses_cut_total 0"));
   families.worker_health.with({"http://w:1"}).set(1);
-  families.http_inflight_request_age.with({"30", "60"}).set(2);
+  families.http_inflight_request_age.with({"30", "60"}).add(2);
   CHECK(shows(metrics, R"(smg_worker_health{worker="http://w:1"} 1)"));
   CHECK(shows(metrics, R"(smg_http_inflight_request_age_count{gt="30",le="60"} 2)"));
 }
