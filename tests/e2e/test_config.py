@@ -39,18 +39,18 @@ ONE_LINE = {
     "a usage that is no number": (P + "[overload]\ntoken_usage = nan\n", "smg.toml:4: [overload] token_usage = nan: Must be a fraction in (0.0, 1.0]"),
     "a poll interval of zero": (P + "[load_monitor]\ninterval_secs = 0\n", "smg.toml:4: [load_monitor] interval_secs = 0: Must be > 0"),
     "a policy that is not there": (P + '[policy]\nname = "round_robbin"\n',
-                                   f"smg.toml:4: [policy] name: no plugin offers the policy 'round_robbin'; did you mean round_robin? "
+                                   f"smg.toml:4: [policy] name: no policy is named 'round_robbin'; did you mean round_robin? "
                                    f"(there are: random, round_robin; searched: {PLUGINS})"),
     "options of a plugin that is not there": (P + "[policy.nearest]\nx = 1\n", None),
     "a worker without a URL": (P + "[[worker]]\nmodel = \"m\"\n", "smg.toml:3: [[worker]] has no url"),
     "a worker without a scheme": (P + '[[worker]]\nurl = "w:80"\n',
-                                  'smg.toml:4: [[worker]] url = "w:80": has no scheme; write for example http://w:80'),
+                                  'smg.toml:4: [[worker]] url = "w:80": has no scheme; a worker\'s URL is written like http://host:8000'),
     "a worker twice": (P + '[[worker]]\nurl = "http://w"\n[[worker]]\nurl = "http://W:80/"\n', None),
     "an unknown key of a worker": (P + '[[worker]]\nurl = "http://w"\nmodell = "m"\n',
-                                   'smg.toml:5: [[worker]] modell = "m": unknown key; did you mean model?'),
+                                   'smg.toml:5: [[worker]] modell: unknown key; did you mean model?'),
     "a duplicate key": (P + "[server]\nport = 1\nport = 2\n", None),
     "broken TOML": (P + "[server\n", None),
-    "a zero byte": (P + "[server]\n\0\n", "smg.toml:4: contains a zero byte; this is not a text file"),
+    "a zero byte": (P + "[server]\n\0\n", "smg.toml:4:1: contains a zero byte; this is not a text file"),
     "UTF-16": ("[server]\n".encode("utf-16"), "smg.toml:1:1: the file is UTF-16; TOML is UTF-8, save it as that"),
 }
 
@@ -68,7 +68,7 @@ def test_one_clear_message(tmp_path, name):
 def test_all_problems_are_told_at_once(tmp_path):
     lines = refusals(tmp_path, P + "[server]\nprt = 1\nhost = 2\n[log]\nlevel = \"loud\"\n")
     assert len(lines) == 3
-    assert lines[2] == 'smg.toml:7: [log] level = "loud": must be one of: debug info warn error'
+    assert lines[2] == 'smg.toml:7: [log] level = "loud": must be one of debug, info, warn, error'
 
 
 def test_wrong_flags(tmp_path):
@@ -77,7 +77,7 @@ def test_wrong_flags(tmp_path):
     assert refusals(tmp_path, P, "--tls-cert-path", "x") == [
         "--tls-cert-path is a flag of the reference gateway that this version does not have"]
     assert refusals(tmp_path, P, "--worker-urls", "ftp://w") == [
-        "--worker-urls ftp://w: has the scheme 'ftp'; allowed are http, https, grpc, grpcs and ipc"]
+        "--worker-urls ftp://w: has the wrong scheme; allowed are http, https, grpc, grpcs and ipc, in lower case"]
     assert refusals(tmp_path, P, "--model-alias", "a=b", "--model-alias", "a=c") == [
         "--model-alias a=c: names 'a' twice with different targets"]
 

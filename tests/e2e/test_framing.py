@@ -98,7 +98,7 @@ CONVERSATIONS = {
     "junk behind a chunk size": (head(b"Transfer-Encoding: chunked") + b"5 z\r\nhello\r\n0\r\n\r\n", [400], CLOSED, 0),
     "a chunk size that overflows": (head(b"Transfer-Encoding: chunked") + b"fffffffffffffffff\r\n", [400], CLOSED, 0),
     "more data than the chunk says": (head(b"Transfer-Encoding: chunked") + b"5\r\nhello!\r\n0\r\n\r\n", [400], CLOSED, 0),
-    "a chunk line that does not end": (head(b"Transfer-Encoding: chunked") + b"5;" + b"x" * 2000, [400], CLOSED, 0),
+    "a chunk line that does not end": (head(b"Transfer-Encoding: chunked") + b"5;" + b"x" * 20000, [400], CLOSED, 0),
     "a missing content type": (b"POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\n" + length(N) + b"\r\n\r\n" + BODY, [400], CLOSED, 0),
     "an unknown expectation": (head(b"Expect: the-unexpected", length(N)) + BODY, [417], CLOSED, 0),
 }

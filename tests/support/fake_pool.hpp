@@ -1,8 +1,8 @@
 // A fleet of fakes: workers whose state a test sets, and pools of them.
 //
-// A change of eligibility counts an epoch before and after the state word is written, so whoever
-// sees the new word sees a new epoch too; every pool has a generation that no other had. States may
-// be set on any thread.
+// A change of eligibility counts an epoch before and one after the state word is written, so an
+// even epoch that stood still means that nothing changed or was about to; every pool has a
+// generation that no other had. States may be set on any thread, one at a time.
 #pragma once
 
 #include <atomic>
@@ -103,7 +103,7 @@ class FakeFleet {
 
   std::deque<Member> members_;  // addresses stay
   std::uint64_t generation_ = 0;
-  std::uint64_t epoch_ = 1;
+  std::uint64_t epoch_ = 2;
 };
 
 }  // namespace smg::test

@@ -10,7 +10,7 @@ class Random {
   explicit Random(smg::Host host) : eligible_(host) {}
 
   std::optional<uint32_t> select(const smg::Request& request, const smg::Pool& pool) {
-    return eligible_.with(pool, [&](const auto& entry) -> std::optional<uint32_t> {
+    return eligible_.choose(pool, [&](const auto& entry) -> std::optional<uint32_t> {
       if (entry.indices.empty()) return std::nullopt;
       const auto count = static_cast<uint32_t>(entry.indices.size());
       return entry.indices[smg::uniform(request.random(), count)];

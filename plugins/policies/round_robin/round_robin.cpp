@@ -12,7 +12,7 @@ class RoundRobin {
   explicit RoundRobin(smg::Host host) : eligible_(host) {}
 
   std::optional<uint32_t> select(const smg::Request&, const smg::Pool& pool) {
-    return eligible_.with(pool, [&](auto& entry) -> std::optional<uint32_t> {
+    return eligible_.choose(pool, [&](auto& entry) -> std::optional<uint32_t> {
       if (entry.indices.empty()) return std::nullopt;
       Turns& turns = entry.extra;
       if (entry.fresh) turns.set = identity(pool, entry.indices);

@@ -52,7 +52,8 @@ inline ChurnResult select_under_churn(const char* library) {
         } else {
           const std::uint32_t state =
               __atomic_load_n(&pool->raw()->live[*choice]->state, __ATOMIC_ACQUIRE);
-          if (smg_state_eligible(state) == 0 && smg_pool_epoch(pool->raw()) == before) {
+          if (smg_state_eligible(state) == 0 && before % 2 == 0 &&
+              smg_pool_epoch(pool->raw()) == before) {
             ++mine.ineligible;
           }
         }

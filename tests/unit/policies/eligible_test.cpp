@@ -17,11 +17,13 @@ struct Look {
 };
 
 Look look(smg::EligibleCache<int>& cache, const smg::test::FakePool& pool) {
-  return cache.with(smg::Pool(*pool.raw()), [](auto& entry) {
-    Look result{entry.indices, entry.fresh, entry.extra};
+  Look result{};
+  cache.choose(smg::Pool(*pool.raw()), [&](auto& entry) -> std::optional<uint32_t> {
+    result = {entry.indices, entry.fresh, entry.extra};
     entry.extra = 7;
-    return result;
+    return std::nullopt;
   });
+  return result;
 }
 
 }  // namespace
@@ -74,4 +76,24 @@ TEST_CASE("thousands of pools that come and go do not pile up wrong answers") {
     REQUIRE(seen.fresh);
     REQUIRE(seen.indices == expected);
   }
+}
+
+TEST_CASE("a choice that went out before the epoch moved is made again") {
+  FakeHost host;
+  FakeFleet fleet(3);
+  smg::EligibleCache<> cache{smg::Host(host.raw())};
+  const auto pool = fleet.pool();
+  const OnLoop on(0);
+  const auto first = [&] {
+    return cache.choose(smg::Pool(*pool->raw()), [](auto& entry) -> std::optional<uint32_t> {
+      if (entry.indices.empty()) return std::nullopt;
+      return entry.indices.front();
+    });
+  };
+  CHECK(first() == 0);
+  fleet.live(0).state = SMG_STATUS_READY | SMG_STATE_OVERLOADED;  // no epoch yet
+  CHECK(first() == 1);
+  fleet.live(1).state = SMG_STATUS_NOT_READY;
+  fleet.live(2).state = SMG_STATUS_NOT_READY;
+  CHECK_FALSE(first());
 }

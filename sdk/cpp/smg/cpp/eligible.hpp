@@ -10,8 +10,8 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "smg/cpp/loop.hpp"
@@ -37,13 +37,16 @@ class EligibleCache {
 
   explicit EligibleCache(Host host) : loop_(host), rows_(loop_.count()) {}
 
-  // [any] Returns body(entry) for the pool's present entry, which may be used during the call only.
+  // [any] The index that body(entry) answers for the pool's present list; nullopt if it declines.
+  // The entry may be used during the call only. A state word moves a moment before the epoch does:
+  // if the choice turns out to be no longer eligible, the list is made anew and `body` asked once
+  // more.
   template <class Body>
-  auto with(const Pool& pool, Body&& body) {
+  std::optional<uint32_t> choose(const Pool& pool, Body&& body) {
     const uint32_t loop = loop_.current();
-    if (loop < rows_.size()) return std::forward<Body>(body)(refreshed(rows_[loop], pool));
+    if (loop < rows_.size()) return choose_from(rows_[loop], pool, body);
     const std::lock_guard lock(off_loop_mutex_);
-    return std::forward<Body>(body)(refreshed(off_loop_, pool));
+    return choose_from(off_loop_, pool, body);
   }
 
  private:
@@ -54,24 +57,33 @@ class EligibleCache {
     std::unordered_map<uint64_t, Entry> entries;  // by the pool's generation
   };
 
-  static Entry& refreshed(Row& row, const Pool& pool) {
+  template <class Body>
+  static std::optional<uint32_t> choose_from(Row& row, const Pool& pool, Body& body) {
     const auto known = row.entries.find(pool.generation());
     if (known == row.entries.end() && row.entries.size() >= kMaxPools) row.entries.clear();
     Entry& entry = known != row.entries.end() ? known->second : row.entries[pool.generation()];
     const uint64_t epoch = pool.epoch();
     entry.fresh = !entry.valid || entry.epoch != epoch;
-    if (entry.fresh) {
-      entry.valid = false;
-      entry.extra = Extra{};
-      entry.indices.clear();
-      entry.indices.reserve(pool.size());
-      for (uint32_t i = 0; i < pool.size(); ++i) {
-        if (pool.eligible(i)) entry.indices.push_back(i);
-      }
-      entry.epoch = epoch;
-      entry.valid = true;
+    if (entry.fresh) make(entry, pool, epoch);
+    std::optional<uint32_t> choice = body(entry);
+    if (choice && !pool.eligible(*choice)) {
+      make(entry, pool, epoch);
+      entry.fresh = true;
+      choice = body(entry);
     }
-    return entry;
+    return choice;
+  }
+
+  static void make(Entry& entry, const Pool& pool, uint64_t epoch) {
+    entry.valid = false;
+    entry.extra = Extra{};
+    entry.indices.clear();
+    entry.indices.reserve(pool.size());
+    for (uint32_t i = 0; i < pool.size(); ++i) {
+      if (pool.eligible(i)) entry.indices.push_back(i);
+    }
+    entry.epoch = epoch;
+    entry.valid = true;
   }
 
   Loop loop_;
