@@ -128,6 +128,7 @@ class Series {
   // As a number that from_id() takes back; 0 is the empty handle.
   std::uint64_t id() const { return reinterpret_cast<std::uintptr_t>(data_); }
   static Series from_id(std::uint64_t id) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): handles of the C ABI are numbers
     return Series(reinterpret_cast<const detail::SeriesData*>(static_cast<std::uintptr_t>(id)));
   }
   // REQUIRES: not empty.

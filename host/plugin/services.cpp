@@ -14,7 +14,7 @@ namespace {
 
 // ---- log
 
-constexpr std::size_t kMaxLine = 8 * 1024;
+constexpr std::size_t kMaxLine = 8192;
 
 spdlog::level::level_enum log_level(std::uint32_t level) {
   switch (level) {
@@ -140,6 +140,7 @@ smg_status metrics_family(const smg_host* host, std::uint32_t type, smg_view nam
 
 smg_status metrics_series(const smg_host* /*host*/, std::uint64_t family, const smg_view* values,
                           std::uint32_t value_count, std::uint64_t* series) noexcept {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): handles of the C ABI are numbers
   auto* const known = reinterpret_cast<Family*>(static_cast<std::uintptr_t>(family));
   if (known == nullptr) return SMG_E_NOT_FOUND;
   if (value_count != known->labels().size()) return SMG_E_INVALID;

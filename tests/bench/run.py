@@ -54,7 +54,7 @@ def interrupt(number, _frame):
 
 def main():
     args = parse(sys.argv[1:])
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
     try:
         raise_file_limit()

@@ -79,7 +79,7 @@ def test_wrong_flags(tmp_path):
     assert refusals(tmp_path, P, "--worker-urls", "ftp://w") == [
         "--worker-urls ftp://w: has the wrong scheme; allowed are http, https, grpc, grpcs and ipc, in lower case"]
     assert refusals(tmp_path, P, "--model-alias", "a=b", "--model-alias", "a=c") == [
-        "--model-alias a=c: names 'a' twice with different targets"]
+        "--model-alias a=b a=c: names 'a' twice with different targets"]
 
 
 def test_secrets_are_never_shown(tmp_path):

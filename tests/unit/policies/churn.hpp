@@ -1,8 +1,7 @@
 // Four loops select from a pool while another thread takes workers out and brings them back.
 //
-// Workers 0..kSteady-1 never go; each of the others goes and comes. The host's own rule decides
-// what counts as wrong: a choice that is not eligible although the epoch stood still around the
-// call.
+// Workers 0..kSteady-1 never go; each of the others goes and comes. A choice is wrong if the
+// worker is not eligible although no state changed or was about to during the call.
 #pragma once
 
 #include <atomic>
@@ -16,7 +15,7 @@ namespace smg::test {
 
 struct ChurnResult {
   std::uint64_t selections = 0;
-  std::uint64_t ineligible = 0;  // chosen while it was out, with nothing changing
+  std::uint64_t ineligible = 0;  // chosen while out, with nothing changing
   std::uint64_t declined = 0;
 };
 
