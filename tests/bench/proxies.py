@@ -34,8 +34,10 @@ class Proxy:
             "maxconn": (open_file_limit() - 500) // 2,
             "dir": directory,
             "user": "user root;" if os.geteuid() == 0 else "",
-            "servers": "\n".join(self.server_line.format(i=i, url=url, address=url.removeprefix("http://"))
-                                 for i, url in enumerate(engines)),
+            "servers": "\n".join(
+                self.server_line.format(i=i, url=url, address=url.removeprefix("http://"))
+                for i, url in enumerate(engines)
+            ),
         }
         text = (TEMPLATES / self.template).read_text()
         for key, value in values.items():
@@ -63,12 +65,19 @@ class Gateway(Proxy):
 
 def known_proxies(smg_binary):
     return {
-        "smg": Gateway("smg", smg_binary, "smg.toml", ["launch", "--config", "{config}"],
-                       '[[worker]]\nurl = "{url}"\n'),
-        "haproxy": Proxy("haproxy", "haproxy", "haproxy.cfg", ["-db", "-f", "{config}"],
-                         "    server engine{i} {address}"),
-        "nginx": Proxy("nginx", "nginx", "nginx.conf", ["-p", "{dir}", "-e", "{dir}/nginx-errors.log", "-c", "{config}"],
-                       "        server {address};"),
+        "smg": Gateway(
+            "smg", smg_binary, "smg.toml", ["launch", "--config", "{config}"], '[[worker]]\nurl = "{url}"\n'
+        ),
+        "haproxy": Proxy(
+            "haproxy", "haproxy", "haproxy.cfg", ["-db", "-f", "{config}"], "    server engine{i} {address}"
+        ),
+        "nginx": Proxy(
+            "nginx",
+            "nginx",
+            "nginx.conf",
+            ["-p", "{dir}", "-e", "{dir}/nginx-errors.log", "-c", "{config}"],
+            "        server {address};",
+        ),
     }
 
 

@@ -36,10 +36,24 @@ LOADS = [
     Load("json_64", "json", {"connections": 64, "warmup": 0.5, "duration": 3.5}, SHORT),
     Load("json_512", "json", {"connections": 512, "warmup": 0.5, "duration": 3.5}, SHORT),
     Load("latency", "json", {"connections": 64, "rate": 1000, "warmup": 0.5, "duration": 3}, SHORT),
-    Load("stream_1000", "stream", {"connections": 1000, "interval-ms": 20, "ramp": 1, "warmup": 0.7, "duration": 4}, SHORT),
-    Load("stream_5000", "stream", {"connections": 5000, "interval-ms": 200, "ramp": 1.5, "warmup": 0.7, "duration": 4}, SHORT),
-    Load("overload", "stream", {"connections": 5000, "interval-ms": 20, "ramp": 1.5, "tokens": 200, "warmup": 0.5, "duration": 2},
-         SHORT | {"ramp": 0.5, "tokens": 60}),
+    Load(
+        "stream_1000",
+        "stream",
+        {"connections": 1000, "interval-ms": 20, "ramp": 1, "warmup": 0.7, "duration": 4},
+        SHORT,
+    ),
+    Load(
+        "stream_5000",
+        "stream",
+        {"connections": 5000, "interval-ms": 200, "ramp": 1.5, "warmup": 0.7, "duration": 4},
+        SHORT,
+    ),
+    Load(
+        "overload",
+        "stream",
+        {"connections": 5000, "interval-ms": 20, "ramp": 1.5, "tokens": 200, "warmup": 0.5, "duration": 2},
+        SHORT | {"ramp": 0.5, "tokens": 60},
+    ),
 ]
 
 
@@ -72,23 +86,45 @@ class Bench:
 
     def start_engines(self, stack):
         port = free_ports(ENGINES)
-        command = [self.bin / "smg-engine-sim", "--port", port, "--count", ENGINES, "--fast", "--max-running", 0, "--quiet"]
+        command = [
+            self.bin / "smg-engine-sim",
+            "--port",
+            port,
+            "--count",
+            ENGINES,
+            "--fast",
+            "--max-running",
+            0,
+            "--quiet",
+        ]
         self.engines = stack.enter_context(Process("smg-engine-sim", command, self.log("engines")))
         self.engine_ports = range(port, port + ENGINES)
         for one in self.engine_ports:
-            wait_until(self.engines, f"port {one} answering", lambda p=one: get(f"http://127.0.0.1:{p}/health")[0] == 200)
+            wait_until(
+                self.engines, f"port {one} answering", lambda p=one: get(f"http://127.0.0.1:{p}/health")[0] == 200
+            )
         self.model = json.loads(get(f"http://127.0.0.1:{port}/v1/models")[1])["data"][0]["id"]
 
     def load_command(self, load, port, proxy=None):
-        command = [self.bin / "smg-load", *load.arguments(self.args.quick), "--port", port, "--model", self.model,
-                   "--body-bytes", self.args.body_bytes]
+        command = [
+            self.bin / "smg-load",
+            *load.arguments(self.args.quick),
+            "--port",
+            port,
+            "--model",
+            self.model,
+            "--body-bytes",
+            self.args.body_bytes,
+        ]
         for name, process in (("proxy", proxy), ("engines", self.engines)):
             if process is not None and load.mode != "idle":
                 command += ["--watch", f"{name}:{','.join(map(str, process.pids()))}"]
         return command
 
     def run_load(self, load, port, proxy=None):
-        with Process("smg-load", self.load_command(load, port, proxy), self.log("load"), stdout=subprocess.PIPE) as process:
+        with Process(
+            "smg-load", self.load_command(load, port, proxy), self.log("load"), stdout=subprocess.PIPE
+        ) as process:
             output, _ = process.popen.communicate()
             if process.popen.returncode != 0:
                 raise BenchError(f"smg-load {load.key} failed:\n{process.tail()}")
@@ -142,17 +178,24 @@ class Bench:
         return [f"http://127.0.0.1:{port}" for port in self.engine_ports]
 
     def progress(self, number, load, name, report):
-        brief = {"idle": lambda: f"{report['held']:,} held, {report['bytes_per_stream'] / 1024:.2f} KiB each",
-                 "json": lambda: f"{report['requests_per_s']:,.0f} requests/s",
-                 "stream": lambda: f"{report['tokens_per_s']:,.0f} tokens/s"}[load.mode]()
+        brief = {
+            "idle": lambda: f"{report['held']:,} held, {report['bytes_per_stream'] / 1024:.2f} KiB each",
+            "json": lambda: f"{report['requests_per_s']:,.0f} requests/s",
+            "stream": lambda: f"{report['tokens_per_s']:,.0f} tokens/s",
+        }[load.mode]()
         errors = report["errors"] or ""
         print(f"round {number + 1}/{self.args.rounds}  {load.key:12} {name:10} {brief} {errors}", flush=True)
 
     def values(self, measures):
         """measure key -> proxy name -> one value a round."""
-        return {measure.key: {name: [measure.value(reports[measure.load][name]) for reports in self.rounds]
-                              for name, _ in self.proxies}
-                for measure in measures if any(load.key == measure.load for load in self.loads)}
+        return {
+            measure.key: {
+                name: [measure.value(reports[measure.load][name]) for reports in self.rounds]
+                for name, _ in self.proxies
+            }
+            for measure in measures
+            if any(load.key == measure.load for load in self.loads)
+        }
 
     def failures(self):
         totals = {}
@@ -174,15 +217,21 @@ def foreign_share(report, cpus):
 
 def machine():
     cpu = next((line.partition(":")[2].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    return {"cpus": len(os.sched_getaffinity(0)), "cpu": cpu, "kernel": os.uname().release,
-            "load_at_start": os.getloadavg()[0]}
+    return {
+        "cpus": len(os.sched_getaffinity(0)),
+        "cpu": cpu,
+        "kernel": os.uname().release,
+        "load_at_start": os.getloadavg()[0],
+    }
 
 
 def run(args, directory):
     bench = Bench(args, directory)
     box = machine()
-    print(f"{box['cpus']} CPUs ({box['cpu']}), Linux {box['kernel']}; load average {box['load_at_start']:.2f}"
-          + ("  <- the machine is not idle, figures will scatter" if box["load_at_start"] > 0.5 else ""))
+    print(
+        f"{box['cpus']} CPUs ({box['cpu']}), Linux {box['kernel']}; load average {box['load_at_start']:.2f}"
+        + ("  <- the machine is not idle, figures will scatter" if box["load_at_start"] > 0.5 else "")
+    )
     started = time.monotonic()
     with ExitStack() as stack:
         bench.start_engines(stack)
@@ -201,8 +250,13 @@ def run(args, directory):
         print("\nCost of the bench itself, behind each proxy")
         print_table(costs, results, baseline, judged=None)
     failures = bench.failures()
-    shares = [foreign_share(report, box["cpus"]) for reports in bench.rounds for by_proxy in reports.values()
-              for report in by_proxy.values() if "machine_cpu" in report]
+    shares = [
+        foreign_share(report, box["cpus"])
+        for reports in bench.rounds
+        for by_proxy in reports.values()
+        for report in by_proxy.values()
+        if "machine_cpu" in report
+    ]
     if shares:
         note = "; close what else runs here and measure again" if median(shares) > 0.1 else ""
         print(f"\nCPU that other processes took: median {median(shares):.0%}, at most {max(shares):.0%}{note}")
@@ -211,7 +265,11 @@ def run(args, directory):
         print(f"  {name} {load}: {count} {kind}")
 
     args.output.parent.mkdir(parents=True, exist_ok=True)
-    args.output.write_text(json.dumps({"machine": box, "quick": args.quick, "baseline": baseline, "values": results,
-                                       "rounds": bench.rounds}, indent=1))
+    args.output.write_text(
+        json.dumps(
+            {"machine": box, "quick": args.quick, "baseline": baseline, "values": results, "rounds": bench.rounds},
+            indent=1,
+        )
+    )
     print(f"all figures: {args.output}")
     return 0

@@ -22,12 +22,18 @@ def parse(arguments):
     parser.add_argument("suite", nargs="?", choices=SUITES, default="proxy")
     parser.add_argument("--rounds", type=int, help="rounds of the proxy suite [5, with --quick 1]")
     parser.add_argument("--quick", action="store_true", help="a smoke test of about a minute")
-    parser.add_argument("--proxies", default="smg,haproxy,nginx", help="in order; one named twice is measured twice [%(default)s]")
-    parser.add_argument("--only", help="loads to run, separated by commas: " + ",".join(load.key for load in proxy_suite.LOADS))
+    parser.add_argument(
+        "--proxies", default="smg,haproxy,nginx", help="in order; one named twice is measured twice [%(default)s]"
+    )
+    parser.add_argument(
+        "--only", help="loads to run, separated by commas: " + ",".join(load.key for load in proxy_suite.LOADS)
+    )
     parser.add_argument("--body-bytes", type=int, default=1024, help="size of a request's body [%(default)s]")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release", help="build directory [build/release]")
     parser.add_argument("--smg", type=Path, help="gateway to measure [that of the build directory]")
-    parser.add_argument("--output", type=Path, default=ROOT / "build/bench/proxy.json", help="raw figures [build/bench/proxy.json]")
+    parser.add_argument(
+        "--output", type=Path, default=ROOT / "build/bench/proxy.json", help="raw figures [build/bench/proxy.json]"
+    )
     args = parser.parse_args(arguments)
     args.rounds = args.rounds or (1 if args.quick else 5)
     if args.rounds < 1:
@@ -45,7 +51,9 @@ def raise_file_limit():
             continue
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < FILES_NEEDED:
-        raise BenchError(f"open files are limited to {soft}, {FILES_NEEDED} are needed: ulimit -Hn {FILES_NEEDED} as root")
+        raise BenchError(
+            f"open files are limited to {soft}, {FILES_NEEDED} are needed: ulimit -Hn {FILES_NEEDED} as root"
+        )
 
 
 def interrupt(number, _frame):

@@ -1,119 +1,104 @@
-// The control port: faults and settings while the engines run.
+#include "control.hpp"
+
 #include <boost/json.hpp>
+#include <charconv>
+#include <stdexcept>
 
-#include <sys/epoll.h>
-#include <unistd.h>
-#include <algorithm>
-
-#include "server.hpp"
+#include "reply.hpp"
 
 namespace smg::sim {
+
+namespace {
+
 namespace json = boost::json;
 
-std::string Server::state_json() const {
-  json::array list;
-  for (const auto& engine : engines_) {
-    json::array seen;
-    for (const auto& request : engine->seen) {
-      seen.push_back({{"method", request.method},
-                      {"target", request.target},
-                      {"body_bytes", request.body_bytes}});
-    }
-    json::array faults;
-    for (const auto& fault : engine->faults) {
-      faults.push_back({{"kind", fault.kind}, {"count", fault.count}, {"after", fault.after}});
-    }
-    list.push_back({{"port", engine->port},
-                    {"requests", engine->requests},
-                    {"completed", engine->completed},
-                    {"aborted", engine->aborted},
-                    {"connections", engine->connections},
-                    {"running", engine->model.running()},
-                    {"waiting", engine->model.waiting()},
-                    {"token_usage", engine->model.token_usage()},
-                    {"cache_hit_rate", engine->model.hit_rate()},
-                    {"tokens", engine->model.tokens_made()},
-                    {"faults", std::move(faults)},
-                    {"seen", std::move(seen)}});
-  }
-  return json::serialize(json::object{{"engines", std::move(list)}});
+constexpr std::string_view kJson = "application/json";
+
+void refuse(Connection& connection, int status, std::string_view why) {
+  Reply(connection).whole(status, kJson, json::serialize(json::object{{"error", why}}));
 }
 
-void Server::refuse(Engine& engine, bool on) {
-  if (on == (engine.listener < 0)) return;
-  if (on) {
-    close(engine.listener);
-    engine.listener = -1;
-    return;
-  }
-  std::string error;
-  std::uint16_t bound = 0;
-  engine.listener = listen_on(engine.port, bound, error);
-}
+}  // namespace
 
-void Server::apply(int index, const Fault& fault) {
-  for (std::size_t i = 0; i < engines_.size(); ++i) {
-    if (index >= 0 && static_cast<std::size_t>(index) != i) continue;
-    Engine& engine = *engines_[i];
-    if (fault.kind == "none") {
-      engine.faults.clear();
-      refuse(engine, false);
-      continue;
+void carry_out(Order order, const json::object& fields, Engines& engines) {
+  std::size_t first = 0;
+  std::size_t last = engines.size();
+  if (const json::value* engine = fields.if_contains("engine"); engine != nullptr) {
+    const bool all = engine->is_string() && engine->get_string() == "all";
+    const bool index = engine->is_int64() && engine->get_int64() >= 0 &&
+                       static_cast<std::size_t>(engine->get_int64()) < engines.size();
+    if (!all && !index) {
+      throw std::invalid_argument("'engine' is " + json::serialize(*engine) +
+                                  ", must be \"all\" or an index below " +
+                                  std::to_string(engines.size()));
     }
-    engine.faults.push_back(fault);
-    if (fault.kind == "refuse") refuse(engine, true);
+    if (index) {
+      first = static_cast<std::size_t>(engine->get_int64());
+      last = first + 1;
+    }
+  }
+  for (std::size_t i = first; i < last; ++i) {
+    if (order == Order::Fault) engines[i]->add_fault(fields);
+    if (order == Order::Config) engines[i]->configure(fields);
+    if (order == Order::Reset) engines[i]->reset();
   }
 }
 
-void Server::control(Connection& connection, const std::string& method, const std::string& target,
-                     const std::string& body) {
-  constexpr std::string_view kJson = "application/json";
-  const auto bad = [&](const std::string& text) {
-    reply(connection, 400, kJson, json::serialize(json::object{{"error", text}}));
-  };
-  if (method == "GET" && target == "/state") return reply(connection, 200, kJson, state_json());
-  json::error_code error;
-  const json::value parsed = json::parse(body.empty() ? "{}" : json::string_view(body), error);
-  if (error || !parsed.is_object()) return bad("the body must be a JSON object");
-  const json::object& fields = parsed.get_object();
-  const auto number = [&](const char* key, double otherwise) {
-    const auto* value = fields.if_contains(key);
-    return value != nullptr && value->is_number() ? value->to_number<double>() : otherwise;
-  };
-  const int engine = static_cast<int>(number("engine", -1));
-  if (engine >= static_cast<int>(engines_.size()))
-    return bad("engine must be below " + std::to_string(engines_.size()));
-  if (target == "/fault") {
-    Fault fault;
-    if (const auto* kind = fields.if_contains("kind"); kind != nullptr && kind->is_string()) {
-      fault.kind = kind->get_string().c_str();
-    }
-    if (!is_fault(fault.kind)) return bad("kind must be one of: " + std::string(fault_kinds()));
-    fault.count = static_cast<std::int64_t>(number("count", -1));
-    fault.after = static_cast<std::int64_t>(number("after", 0));
-    apply(engine, fault);
-  } else if (target == "/reset") {
-    apply(engine, {"none", -1, 0});
-    for (auto& each : engines_) {
-      each->requests = each->completed = each->aborted = 0;
-      each->seen.clear();
-    }
-  } else if (target == "/config") {
-    for (std::size_t i = 0; i < engines_.size(); ++i) {
-      if (engine >= 0 && static_cast<std::size_t>(engine) != i) continue;
-      ModelSettings& settings = engines_[i]->model.settings();
-      settings.max_running =
-          static_cast<std::uint32_t>(number("max_running", settings.max_running));
-      settings.kv_blocks =
-          std::max(1u, static_cast<std::uint32_t>(number("kv_blocks", settings.kv_blocks)));
-      settings.prefill_rate = std::max(1.0, number("prefill_rate", settings.prefill_rate));
-      settings.decode_ms = std::max(0.0, number("decode_ms", settings.decode_ms));
-      settings.decode_growth = std::max(0.0, number("decode_growth", settings.decode_growth));
-    }
-  } else {
-    return reply(connection, 404, kJson, R"({"error":"GET /state, POST /fault, /reset, /config"})");
+void Control::request_read(Connection& connection) {
+  const std::string_view method = connection.request().method;
+  if (method == "GET") return get(connection);
+  if (method == "POST") return post(connection);
+  refuse(connection, 405, "the control port answers GET and POST");
+}
+
+void Control::request_refused(Connection& connection, const std::string& reason) {
+  const std::string body = json::serialize(json::object{{"error", reason}});
+  connection.send("HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: " +
+                  std::to_string(body.size()) + "\r\nconnection: close\r\n\r\n" + body);
+}
+
+void Control::get(Connection& connection) {
+  const Request& request = connection.request();
+  if (request.path == "/state") {
+    json::array list;
+    for (const auto& engine : engines_) list.push_back(engine->state());
+    return Reply(connection)
+        .whole(200, kJson, json::serialize(json::object{{"engines", std::move(list)}}));
   }
-  reply(connection, 200, kJson, "{}");
+  if (request.path == "/requests") {
+    std::size_t index = 0;
+    const std::size_t at = request.query.find("engine=");
+    if (at != std::string_view::npos) {
+      const std::string_view digits = request.query.substr(at + 7);
+      std::from_chars(digits.data(), digits.data() + digits.size(), index);
+    }
+    if (index >= engines_.size()) return refuse(connection, 400, "'engine' is out of range");
+    return Reply(connection)
+        .whole(200, kJson,
+               json::serialize(
+                   json::object{{"requests", engines_[index]->journal().requests(false)}}));
+  }
+  refuse(connection, 404, "GET /state, GET /requests?engine=I");
+}
+
+void Control::post(Connection& connection) {
+  const Request& request = connection.request();
+  Order order = Order::Fault;
+  if (request.path == "/config") {
+    order = Order::Config;
+  } else if (request.path == "/reset") {
+    order = Order::Reset;
+  } else if (request.path != "/fault") {
+    return refuse(connection, 404, "POST /fault, POST /config, POST /reset");
+  }
+  try {
+    const json::value parsed = json::parse(request.body.empty() ? "{}" : request.body.c_str());
+    if (!parsed.is_object()) throw std::invalid_argument("the body must be a JSON object");
+    carry_out(order, parsed.get_object(), engines_);
+  } catch (const std::exception& error) {
+    return refuse(connection, 400, error.what());
+  }
+  Reply(connection).whole(200, kJson, "{}");
 }
 
 }  // namespace smg::sim

@@ -12,7 +12,7 @@
 namespace smg::bench {
 namespace {
 
-std::array<char, 256 * 1024> g_buffer;
+std::array<char, std::size_t{256} * 1024> g_buffer;
 
 }  // namespace
 

@@ -39,7 +39,7 @@ Read read_in_pieces(std::string_view wire, std::size_t size) {
 
 TEST_CASE("a histogram's quantiles are off by less than one percent") {
   Histogram histogram;
-  for (int i = 1; i <= 100'000; ++i) histogram.record(i * 1'000);
+  for (std::int64_t i = 1; i <= 100'000; ++i) histogram.record(i * 1'000);
   CHECK(histogram.count() == 100'000);
   CHECK(histogram.quantile_ms(0.5) == doctest::Approx(50).epsilon(0.01));
   CHECK(histogram.quantile_ms(0.99) == doctest::Approx(99).epsilon(0.01));

@@ -32,11 +32,10 @@
 namespace smg::http1 {
 
 struct Limits {
-  std::size_t max_head = 64 * 1024;  // bytes, from the first line to the blank one
-  std::uint64_t max_body =
-      INT64_MAX;  // bytes without framing; a larger one is refused when announced
-  std::size_t max_chunk_line = 512;     // bytes: size, extensions and line end
-  std::size_t max_trailers = 8 * 1024;  // bytes, with the blank line; they are checked and dropped
+  std::size_t max_head = 65536;        // bytes, from the first line to the blank one
+  std::uint64_t max_body = INT64_MAX;  // bytes without framing; refused when announced larger
+  std::size_t max_chunk_line = 512;    // bytes: size, extensions and line end
+  std::size_t max_trailers = 8192;     // bytes, with the blank line; they are checked and dropped
 };
 
 inline constexpr std::size_t kMaxFields = 100;  // of a head, and as many trailers

@@ -10,10 +10,14 @@ namespace smg {
 // 2019).
 constexpr uint32_t uniform(uint64_t bits, uint32_t bound) {
   __extension__ using Wide = unsigned __int128;
-  const uint64_t excess = (0 - uint64_t{bound}) % bound;  // 2^64 mod bound
   for (;;) {
     const Wide product = Wide{bits} * bound;
-    if (static_cast<uint64_t>(product) >= excess) return static_cast<uint32_t>(product >> 64);
+    const auto low = static_cast<uint64_t>(product);
+    // 2^64 mod bound products are too many; they are below the bound, so most bits need no
+    // division.
+    if (low >= bound || low >= (0 - uint64_t{bound}) % bound) {
+      return static_cast<uint32_t>(product >> 64);
+    }
     bits = bits * 6364136223846793005u + 1442695040888963407u;
   }
 }
