@@ -92,8 +92,7 @@ void Connection::on_ready(smg_watch* watch, uint32_t events) {
     case State::closed:
       return;
   }
-  // An exchange may have begun just now: what came along with the connection has no event of its
-  // own.
+  // An exchange may have begun just now: what came along with the connection has no event left.
   if (self.state_ == State::busy) self.advance(events);
 }
 

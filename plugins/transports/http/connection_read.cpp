@@ -12,8 +12,8 @@
 namespace smg::http {
 namespace {
 
-constexpr std::size_t kTurnBudget =
-    256 * 1024;  // bytes per connection and turn, so that others have theirs
+// Bytes per connection and turn, so that others have theirs.
+constexpr std::size_t kTurnBudget = std::size_t{256} * 1024;
 
 Transfer receive_plain(int fd, char* to, std::size_t size) {
   ssize_t got = 0;

@@ -1,5 +1,7 @@
 #include "fetch.hpp"
 
+#include <bit>
+
 #include "endpoint.hpp"
 #include "transport.hpp"
 
@@ -7,8 +9,7 @@ namespace smg::http {
 
 // The ticket of a fetch is its address: it is the only one who ends it.
 Fetch& Fetch::of(uint64_t ticket) {
-  return *reinterpret_cast<Fetch*>(
-      static_cast<uintptr_t>(ticket));  // NOLINT(performance-no-int-to-ptr)
+  return *std::bit_cast<Fetch*>(ticket);
 }
 
 const smg_sink Fetch::kSink = {
@@ -63,7 +64,7 @@ void Fetch::run(Endpoint& endpoint, std::string_view path, uint64_t deadline, Do
     request_.header_count = 2;
   }
   Exchange::start(endpoint.transport().here(), endpoint, request_, kSink,
-                  reinterpret_cast<uintptr_t>(this), &stream_);
+                  std::bit_cast<uint64_t>(this), &stream_);
 }
 
 void Fetch::cancel() {

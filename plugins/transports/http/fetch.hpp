@@ -28,7 +28,7 @@ class Fetch {
   const std::string& problem() const { return problem_; }
 
  private:
-  static constexpr std::size_t kMostBytes = 8 * 1024 * 1024;
+  static constexpr std::size_t kMostBytes = std::size_t{8} * 1024 * 1024;
   static const smg_sink kSink;
 
   static Fetch& of(uint64_t ticket);

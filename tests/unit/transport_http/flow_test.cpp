@@ -8,7 +8,7 @@ using namespace smg::test;
 
 namespace {
 
-constexpr std::size_t kLarge = 64 * 1024 * 1024;
+constexpr std::size_t kLarge = std::size_t{64} * 1024 * 1024;
 
 std::string pattern(std::size_t size) {
   std::string text(size, '\0');
@@ -59,7 +59,7 @@ TEST_CASE("a paused stream slows the engine down, and loses nothing") {
   CHECK(call.answer.size() <= 128 * 1024);
   call.on_data = nullptr;
   gateway.resume(call);
-  REQUIRE(gateway.host.run_until([&] { return call.ended(); }, 30));
+  REQUIRE(gateway.host.run_until([&] { return call.ended(); }, 60));
   CHECK(call.kind == SMG_END_COMPLETE);
   CHECK((call.answer == body));
 }
@@ -150,7 +150,7 @@ TEST_CASE("one fast stream does not hold the loop: each turn takes its share onl
   };
   // The engine is given a head start, so that there is always more to read.
   gateway.start(call);
-  REQUIRE(gateway.host.run_until([&] { return call.ended(); }, 30));
+  REQUIRE(gateway.host.run_until([&] { return call.ended(); }, 60));
   CHECK((call.answer == body));
   // By an event and by the deferred task, at most one budget each.
   CHECK(most <= 2 * (256 + 128) * 1024);
