@@ -51,7 +51,7 @@ LOADS = [
     Load(
         "overload",
         "stream",
-        {"connections": 5000, "interval-ms": 20, "ramp": 1.5, "tokens": 200, "warmup": 0.5, "duration": 2},
+        {"connections": 5000, "interval-ms": 20, "ramp": 1, "tokens": 120, "warmup": 0.5, "duration": 2},
         SHORT | {"ramp": 0.5, "tokens": 60},
     ),
 ]
@@ -156,26 +156,22 @@ class Bench:
         shift = number % len(self.proxies)
         order = self.proxies[shift:] + self.proxies[:shift]
         reports = {load.key: {} for load in self.loads}
-        with ExitStack() as stack:
-            running = {}
+        for load in self.loads:
+            direct = self.run_load(load, self.engine_ports[0]) if load.key == "latency" else None
             for name, proxy in order:
-                port = free_ports(2)
-                process = proxy.launch(name, self.directory / name, port, port + 1, self.urls())
-                running[name] = (stack.enter_context(process), port)
-            for load in self.loads:
-                direct = self.run_load(load, self.engine_ports[0]) if load.key == "latency" else None
-                for name, _ in order:
-                    process, port = running[name]
-                    report = (self.run_idle if load.mode == "idle" else self.run_load)(load, port, process)
-                    if direct is not None:
-                        report["direct"] = direct
-                    reports[load.key][name] = report
-                    self.progress(number, load, name, report)
-                    time.sleep(0.3)
+                report = self.measure(name, proxy, load)
+                if direct is not None:
+                    report["direct"] = direct
+                reports[load.key][name] = report
+                self.progress(number, load, name, report)
         self.rounds.append(reports)
 
-    def urls(self):
-        return [f"http://127.0.0.1:{port}" for port in self.engine_ports]
+    def measure(self, name, proxy, load):
+        """One load on a fresh process, so that nothing is left over from the load before."""
+        port = free_ports(2)
+        engines = [f"http://127.0.0.1:{one}" for one in self.engine_ports]
+        with proxy.launch(name, self.directory / name, port, port + 1, engines) as process:
+            return (self.run_idle if load.mode == "idle" else self.run_load)(load, port, process)
 
     def progress(self, number, load, name, report):
         brief = {

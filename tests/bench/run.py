@@ -21,7 +21,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("suite", nargs="?", choices=SUITES, default="proxy")
     parser.add_argument("--rounds", type=int, help="rounds of the proxy suite [5, with --quick 1]")
-    parser.add_argument("--quick", action="store_true", help="a smoke test of about a minute")
+    parser.add_argument("--quick", action="store_true", help="1 round with short windows, 1 to 2 minutes")
     parser.add_argument(
         "--proxies", default="smg,haproxy,nginx", help="in order; one named twice is measured twice [%(default)s]"
     )

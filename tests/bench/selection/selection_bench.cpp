@@ -1,9 +1,12 @@
-// What choosing a worker costs: pool look-up, policy call across its library, check of the answer. Counts allocations.
+// What choosing a worker costs: pool look-up, policy call across its library, check of the answer.
+// Counts allocations.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <new>
+#include <thread>
 
 #include "host/base/views.hpp"
 #include "host/fleet/registry.hpp"
@@ -19,13 +22,18 @@ std::atomic<std::uint64_t> g_allocations{0};
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+// Not inlined: the compiler would take free() in one for a mismatch with the other.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   g_allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace {
 
@@ -35,7 +43,12 @@ using namespace smg;
 class Fleet {
  public:
   Fleet(const std::string& policy_name, std::size_t workers)
-      : loops_(1), metrics_({.loops = 2}), families_(metrics_), bus_(Loop::clock), endpoints_(loops_), resolver_(loops_) {
+      : loops_(1),
+        metrics_({.loops = 2}),
+        families_(metrics_),
+        bus_(Loop::clock),
+        endpoints_(loops_),
+        resolver_(loops_) {
     install_loop_service(&loops_, &resolver_);
     std::string error;
     run_dir_ = RunDir::make("", error);
@@ -44,7 +57,8 @@ class Fleet {
     plugins_->load_all(paths);
     HostServices services = HostServices::basic();
     services.loop = &loop_service();
-    policy_ = PluginInstance::create(plugins_->find(SMG_KIND_POLICY, policy_name), services, {}, nullptr, error);
+    policy_ = PluginInstance::create(plugins_->find(SMG_KIND_POLICY, policy_name), services, {},
+                                     nullptr, error);
     if (policy_ == nullptr) std::abort();
     ref_.api = &policy_->policy();
     ref_.self = policy_->self();
@@ -56,7 +70,8 @@ class Fleet {
     transport_.quiesce = transport_.close = [](void*) {};
     transport_ref_.api = &transport_;
     loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
-    registry_ = std::make_unique<Registry>(endpoints_, families_, bus_, [this](std::string_view) { return &ref_; });
+    registry_ = std::make_unique<Registry>(endpoints_, families_, bus_,
+                                           [this](std::string_view) { return &ref_; });
     for (std::size_t i = 0; i < workers; ++i) {
       WorkerDescription description;
       description.url = "http://worker-" + std::to_string(i) + ":8000";
@@ -110,7 +125,8 @@ void choose(benchmark::State& state, const std::string& policy) {
     for (auto _ : state) benchmark::DoNotOptimize(once());
     allocations = g_allocations.load() - before;
   });
-  // The benchmark's own book-keeping may allocate a few times; one per selection would be as many as iterations.
+  // The benchmark's own book-keeping may allocate a few times; one per selection would be as many
+  // as iterations.
   state.counters["allocations_per_selection"] =
       static_cast<double>(allocations) / static_cast<double>(state.iterations());
 }
