@@ -4,7 +4,8 @@
 
 namespace smg {
 
-// Walks from loop to loop, the control loop last: quiesce on each, then close.
+// Walks from loop to loop, the control loop last: quiesce on each, then close, on a later turn than
+// the last quiesce so that what the transport deferred has run.
 struct Endpoints::Closing : smg_task {
   Endpoints* owner = nullptr;
   std::unique_ptr<Endpoint> endpoint;
@@ -17,10 +18,14 @@ struct Endpoints::Closing : smg_task {
       self->owner->loops_.at(self->loop).post(self);
       return;
     }
+    self->run = finish;
+    self->owner->loops_.control().post(self);
+  }
+
+  static void finish(smg_task* task) {
+    const std::unique_ptr<Closing> self(static_cast<Closing*>(task));
     self->endpoint->api().close(self->endpoint->handle());
-    Endpoints* owner = self->owner;
-    delete self;
-    owner->open_.fetch_sub(1, std::memory_order_release);
+    self->owner->open_.fetch_sub(1, std::memory_order_release);
   }
 };
 
