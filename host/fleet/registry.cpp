@@ -127,10 +127,11 @@ std::uint32_t Registry::set_state(const Worker& worker, std::uint32_t mask, std:
     const std::lock_guard lock(mutex_);
     before = worker.state();
     after = (before & ~mask) | bits;
-    __atomic_store_n(&worker.live().state, after, __ATOMIC_RELAXED);
-    if (smg_state_eligible(before) != smg_state_eligible(after)) {
-      __atomic_fetch_add(&epoch_, std::uint64_t{1}, __ATOMIC_RELEASE);
-    }
+    // Odd while the word changes: who sees the new word sees an epoch that has moved.
+    const bool moves = smg_state_eligible(before) != smg_state_eligible(after);
+    if (moves) __atomic_fetch_add(&epoch_, std::uint64_t{1}, __ATOMIC_RELEASE);
+    __atomic_store_n(&worker.live().state, after, __ATOMIC_RELEASE);
+    if (moves) __atomic_fetch_add(&epoch_, std::uint64_t{1}, __ATOMIC_RELEASE);
   }
   if (((before ^ after) & SMG_STATE_STATUS_MASK) != 0) {
     families_.worker_health.with({worker.url()})

@@ -73,7 +73,7 @@ class Registry {
   std::uint64_t next_pool_generation_ = 1;  // unique over all pools, so it identifies one
   std::vector<std::uint32_t> free_slots_;
   std::uint32_t next_slot_ = 0;
-  alignas(64) std::uint64_t epoch_ = 1;
+  alignas(64) std::uint64_t epoch_ = 2;  // even, but for the moment of a change
 };
 
 }  // namespace smg

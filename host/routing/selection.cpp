@@ -22,6 +22,18 @@ std::uint32_t least_loaded_eligible(const smg_pool& pool, std::uint64_t random) 
   return best;
 }
 
+namespace {
+
+// True if the worker was out of routing before the policy was asked. A veto that lands while it
+// thinks, or is just being written, is nobody's fault: then the epoch is odd or has moved by the
+// time the new word is seen.
+bool is_stale(const smg_pool& pool, std::uint32_t index, std::uint64_t epoch) {
+  const std::uint32_t state = __atomic_load_n(&pool.live[index]->state, __ATOMIC_ACQUIRE);
+  return smg_state_eligible(state) == 0 && epoch % 2 == 0 && smg_pool_epoch(&pool) == epoch;
+}
+
+}  // namespace
+
 Selection select_worker(const Pool& pool, const smg_policy_request& request) {
   Selection result;
   const std::uint64_t epoch = smg_pool_epoch(&pool.view);
@@ -33,10 +45,9 @@ Selection select_worker(const Pool& pool, const smg_policy_request& request) {
       result.index = index;
       return result;
     }
-    // A veto that lands while the policy thinks is nobody's fault.
     if (index >= pool.view.count) {
       result.fault = SelectionFault::bad_index;
-    } else if (smg_pool_epoch(&pool.view) == epoch) {
+    } else if (is_stale(pool.view, index, epoch)) {
       result.fault = SelectionFault::ineligible;
     }
   } else if (status != SMG_NO_CHOICE) {

@@ -1,10 +1,12 @@
-/* least_busy: the eligible worker with the fewest requests of this gateway in flight, weighed by the worker's cost. */
+/* least_busy: the eligible worker with the fewest requests of this gateway in flight, weighed by
+ * the worker's cost. */
 #include <stdlib.h>
 
 #include "smg/plugin.h"
 #include "smg/policy.h"
 
-#define TEXT(literal) {literal, sizeof(literal) - 1}
+#define TEXT(literal) \
+  { literal, sizeof(literal) - 1 }
 
 typedef struct least_busy {
   int64_t use_cost; /* option */
@@ -23,9 +25,12 @@ static smg_status create(const smg_host* host, void** self, smg_error* error) {
   return SMG_OK;
 }
 
-static void destroy(void* self) { free(self); }
+static void destroy(void* self) {
+  free(self);
+}
 
-static smg_status choose(void* self, const smg_policy_request* request, const smg_pool* pool, uint32_t* index) {
+static smg_status choose(void* self, const smg_policy_request* request, const smg_pool* pool,
+                         uint32_t* index) {
   const least_busy* policy = self;
   uint64_t random = request->random;
   double best = 0;
@@ -48,16 +53,30 @@ static smg_status choose(void* self, const smg_policy_request* request, const sm
   return ties == 0 ? SMG_NO_CHOICE : SMG_OK;
 }
 
-static const smg_policy_api api = {sizeof(smg_policy_api), 0, create, destroy, choose, NULL, NULL, NULL};
+static const smg_policy_api api = {
+    sizeof(smg_policy_api), 0, create, destroy, choose, NULL, NULL, NULL};
 
-static const smg_option options[] = {{sizeof(smg_option), SMG_OPTION_BOOL, TEXT("use_cost"), TEXT("true"),
-                                      TEXT("weigh a worker's load with its cost"), 1, 0, NULL, 0, 0, {NULL, 0}}};
+static const smg_option options[] = {{sizeof(smg_option),
+                                      SMG_OPTION_BOOL,
+                                      TEXT("use_cost"),
+                                      TEXT("true"),
+                                      TEXT("weigh a worker's load with its cost"),
+                                      1,
+                                      0,
+                                      NULL,
+                                      0,
+                                      0,
+                                      {NULL, 0}}};
 
-static const smg_plugin plugins[] = {{sizeof(smg_plugin), SMG_KIND_POLICY, TEXT("least_busy"), TEXT("1.0"), TEXT("example"),
-                                      TEXT("the eligible worker with the fewest requests in flight"), options, 1,
-                                      SMG_PLUGIN_UNLOADABLE, &api, NULL}};
+static const smg_plugin plugins[] = {
+    {sizeof(smg_plugin), SMG_KIND_POLICY, TEXT("least_busy"), TEXT("1.0"), TEXT("example"),
+     TEXT("the eligible worker with the fewest requests in flight"), options, 1,
+     SMG_PLUGIN_UNLOADABLE, &api, NULL}};
 
-static const smg_library library = {SMG_PLUGIN_MAGIC,    SMG_ABI_MAJOR,      SMG_ABI_MINOR, sizeof(smg_library), 1,
-                                    TEXT(__VERSION__), plugins, sizeof(smg_plugin)};
+static const smg_library library = {
+    SMG_PLUGIN_MAGIC,  SMG_ABI_MAJOR, SMG_ABI_MINOR,     sizeof(smg_library), 1,
+    TEXT(__VERSION__), plugins,       sizeof(smg_plugin)};
 
-const smg_library* smg_plugin_entry(void) { return &library; }
+const smg_library* smg_plugin_entry(void) {
+  return &library;
+}

@@ -1,9 +1,10 @@
 // smg/host.h - what the host does for a plugin: tables of functions, asked for by name.
 //
-// An instance gets an smg_host in create() and asks it for services: host->service(host, SMG_SERVICE_LOOP).
-// The answer is a constant table or NULL where this host has no such service. Every function takes the
-// smg_host back, so that log lines, metrics and subscriptions are booked on the instance they belong to. A
-// plugin has no undefined symbol of the host and runs as well against a table of fakes.
+// An instance gets an smg_host in create() and asks it for services: host->service(host,
+// SMG_SERVICE_LOOP). The answer is a constant table or NULL where this host has no such service.
+// Every function takes the smg_host back, so that log lines, metrics and subscriptions are booked
+// on the instance they belong to. A plugin has no undefined symbol of the host and runs as well
+// against a table of fakes.
 #ifndef SMG_HOST_H
 #define SMG_HOST_H
 
@@ -43,8 +44,8 @@ typedef struct smg_clock_service {
   uint64_t (*unix_ms)(const smg_host* host);  // [any] wall clock
 } smg_clock_service;
 
-// ---- options: the plugin's own TOML table, checked against its descriptor and filled with defaults.
-// [control] SMG_E_NOT_FOUND: not given and without a default. Views live until destroy.
+// ---- options: the plugin's own TOML table, checked against its descriptor and filled with
+// defaults. [control] SMG_E_NOT_FOUND: not given and without a default. Views live until destroy.
 #define SMG_SERVICE_OPTIONS "smg.options/0"
 typedef struct smg_options_service {
   uint32_t struct_size;
@@ -66,7 +67,8 @@ typedef struct smg_options_service {
 typedef struct smg_metrics_service {
   uint32_t struct_size;
   uint32_t reserved;
-  // [any] `bounds`: upper bounds, ascending, histograms only; none: the configured duration buckets.
+  // [any] `bounds`: upper bounds, ascending, histograms only; none: the configured duration
+  // buckets.
   smg_status (*family)(const smg_host* host, uint32_t type, smg_view name, smg_view help,
                        const smg_view* labels, uint32_t label_count, const double* bounds,
                        uint32_t bound_count, uint64_t* family);
@@ -78,8 +80,8 @@ typedef struct smg_metrics_service {
   void (*observe)(const smg_host* host, uint64_t series, double value);  // [any] histogram
 } smg_metrics_service;
 
-// ---- bus. Each subscriber has a queue of its own, delivered in order of publication; a slow one loses its
-// oldest events, never anyone else's, and the loss is counted.
+// ---- bus. Each subscriber has a queue of its own, delivered in order of publication; a slow one
+// loses its oldest events, never anyone else's, and the loss is counted.
 #define SMG_SERVICE_BUS "smg.bus/0"
 typedef void (*smg_event_fn)(void* context, const smg_event* event);  // [bus]
 typedef struct smg_bus_service {
@@ -92,8 +94,8 @@ typedef struct smg_bus_service {
   void (*unsubscribe)(const smg_host* host, uint64_t subscription);
 } smg_bus_service;
 
-// ---- loop: the event loops. Watches, timers and tasks are structs in the plugin's own memory, so none of
-// them allocates. Zero them before first use; members named host_* are the host's.
+// ---- loop: the event loops. Watches, timers and tasks are structs in the plugin's own memory, so
+// none of them allocates. Zero them before first use; members named host_* are the host's.
 #define SMG_SERVICE_LOOP "smg.loop/0"
 #define SMG_LOOP_NONE 0xffffffffu
 
@@ -101,8 +103,9 @@ typedef struct smg_bus_service {
 #define SMG_READY_OUT 2u
 #define SMG_READY_HANGUP 4u  // the peer closed its side, or the connection is broken
 
-// A file descriptor under watch, edge-triggered, for in, out and hang-up at once: registered once in its
-// life. `ready` is called when something changed; read or write until EAGAIN or a short count.
+// A file descriptor under watch, edge-triggered, for in, out and hang-up at once: registered once
+// in its life. `ready` is called when something changed; read or write until EAGAIN or a short
+// count.
 typedef struct smg_watch smg_watch;
 struct smg_watch {
   void (*ready)(smg_watch* watch, uint32_t events);
@@ -134,26 +137,31 @@ typedef struct smg_buffer {
 typedef struct smg_loop_service {
   uint32_t struct_size;
   uint32_t reserved;
-  uint32_t (*count)(const smg_host* host);    // [any] loops in all; the last one is the control loop
+  uint32_t (*count)(const smg_host* host);  // [any] loops in all; the last one is the control loop
   uint32_t (*current)(const smg_host* host);  // [any] index of the calling loop, or SMG_LOOP_NONE
   // [loop] REQUIRES: fd is non-blocking, `ready` set.
   smg_status (*watch)(const smg_host* host, smg_watch* watch);
-  // [loop] No `ready` call follows. The struct must live to the end of the turn (see defer). Close the fd after.
+  // [loop] No `ready` call follows. The struct must live to the end of the turn (see defer). Close
+  // the fd after.
   void (*unwatch)(const smg_host* host, smg_watch* watch);
   void (*set_timer)(const smg_host* host, smg_timer* timer, uint64_t due);  // [loop] sets or moves
-  void (*clear_timer)(const smg_host* host, smg_timer* timer);              // [loop] no effect if not set
+  void (*clear_timer)(const smg_host* host, smg_timer* timer);  // [loop] no effect if not set
   // [any] Runs the task on that loop, in order of posting. Wakes it at most once per batch.
   void (*post)(const smg_host* host, uint32_t loop, smg_task* task);
-  // [loop] Runs the task at the end of this turn, when no call-back is on the stack: the place to free.
+  // [loop] Runs the task at the end of this turn, when no call-back is on the stack: the place to
+  // free.
   void (*defer)(const smg_host* host, smg_task* task);
-  // [loop] The loop's receive buffer, shared by all who run on it: use it from watch, timer and task
-  // call-backs only (not from start), and expect nothing in it at the next one. At least 64 KiB. Sink calls leave it alone.
+  // [loop] The loop's receive buffer, shared by all who run on it: use it from watch, timer and
+  // task call-backs only (not from start), and expect nothing in it at the next one. At least 64
+  // KiB. Sink calls leave it alone.
   smg_buffer (*scratch)(const smg_host* host);
 } smg_loop_service;
 
-// ---- resolve: host names to addresses, without blocking. Literals are answered as well, from within the call.
+// ---- resolve: host names to addresses, without blocking. Literals are answered as well, from
+// within the call.
 #define SMG_SERVICE_RESOLVE "smg.resolve/0"
-// [loop] of the asking loop. `count` 0: failed, `detail` says why. Order: as the system prefers them.
+// [loop] of the asking loop. `count` 0: failed, `detail` says why. Order: as the system prefers
+// them.
 typedef void (*smg_resolved_fn)(void* context, const smg_address* addresses, uint32_t count,
                                 smg_view detail);
 typedef struct smg_resolve_service {
@@ -165,8 +173,8 @@ typedef struct smg_resolve_service {
   void (*cancel)(const smg_host* host, uint64_t handle);  // [loop] the asking one; idempotent
 } smg_resolve_service;
 
-// ---- fleet: what a transport or monitor tells about workers, and calls to them. Notes about a worker that has
-// been replaced or removed are dropped.
+// ---- fleet: what a transport or monitor tells about workers, and calls to them. Notes about a
+// worker that has been replaced or removed are dropped.
 #define SMG_SERVICE_FLEET "smg.fleet/0"
 
 // A control call to a worker through its own transport. Pointers must stay valid until `done`.
@@ -175,10 +183,10 @@ typedef struct smg_call {
   uint32_t header_count;
   smg_view method;
   smg_view path;
-  const smg_header* headers;   // the worker's credential is added by the host
+  const smg_header* headers;  // the worker's credential is added by the host
   smg_view body;
   uint64_t timeout_ns;
-  uint64_t max_response;       // bytes; 0: 16 MiB
+  uint64_t max_response;  // bytes; 0: 16 MiB
 } smg_call;
 
 // The answer. `status` 0: none came, `end` (SMG_END_*) and `detail` say why.
@@ -207,13 +215,15 @@ typedef struct smg_fleet_service {
   void (*tracked_load)(const smg_host* host, uint64_t worker_ref, int32_t delta);
   // [any] Prompt tokens handed over with no first response yet: + at dispatch, - when dropped.
   void (*prefill_pending)(const smg_host* host, uint64_t worker_ref, int64_t delta);
-  // [any] First response to a prompt of that many tokens: releases them and feeds the measured rate.
+  // [any] First response to a prompt of that many tokens: releases them and feeds the measured
+  // rate.
   void (*first_response)(const smg_host* host, uint64_t worker_ref, uint64_t prompt_tokens);
   // [any] A report that was not asked for.
   void (*report)(const smg_host* host, uint64_t worker_ref, const smg_load_report* report);
-  // [control] Returns a handle for cancel_call, never 0. `done` is called exactly once unless cancelled.
-  uint64_t (*call)(const smg_host* host, uint64_t worker_ref, const smg_call* call, smg_call_fn done,
-                   void* context);
+  // [control] Returns a handle for cancel_call, never 0. `done` is called exactly once unless
+  // cancelled.
+  uint64_t (*call)(const smg_host* host, uint64_t worker_ref, const smg_call* call,
+                   smg_call_fn done, void* context);
   void (*cancel_call)(const smg_host* host, uint64_t handle);  // [control] idempotent
 } smg_fleet_service;
 

@@ -1,9 +1,9 @@
 // smg/policy.h - a routing policy: given a request and a pool, which worker.
 //
-// The host calls select once per attempt. A policy reads pool and state words, skips workers that are
-// not eligible (smg_pool_eligible), and answers an index. The host checks the answer: an index out of
-// range or of an ineligible worker counts as a fault of the policy, and the least loaded eligible
-// worker is taken instead. So no policy can route around a veto.
+// The host calls select once per attempt. A policy reads pool and state words, skips workers that
+// are not eligible (smg_pool_eligible), and answers an index. The host checks the answer: an index
+// out of range or of an ineligible worker counts as a fault of the policy, and the least loaded
+// eligible worker is taken instead. So no policy can route around a veto.
 #ifndef SMG_POLICY_H
 #define SMG_POLICY_H
 
@@ -23,36 +23,36 @@
 // One request, as far as routing is concerned. Valid during the call.
 typedef struct smg_policy_request {
   uint32_t struct_size;
-  uint32_t endpoint;           // SMG_ENDPOINT_*, smg/transport.h
-  uint32_t leg;                // SMG_LEG_*
-  uint32_t attempt;            // 0 for the first, then counting retries
-  uint64_t now;                // monotonic, taken once per loop turn
-  uint64_t random;             // 64 random bits of this request: use them instead of a generator
-  smg_view model;              // canonical id
-  smg_view text;               // routing text; empty unless SMG_NEEDS_TEXT, or when tokens are given
-  const uint32_t* tokens;      // prompt token ids, where known
+  uint32_t endpoint;       // SMG_ENDPOINT_*, smg/transport.h
+  uint32_t leg;            // SMG_LEG_*
+  uint32_t attempt;        // 0 for the first, then counting retries
+  uint64_t now;            // monotonic, taken once per loop turn
+  uint64_t random;         // 64 random bits of this request: use them instead of a generator
+  smg_view model;          // canonical id
+  smg_view text;           // routing text; empty unless SMG_NEEDS_TEXT, or when tokens are given
+  const uint32_t* tokens;  // prompt token ids, where known
   uint64_t token_count;
-  smg_view routing_key;        // the client's validated key, at most 128 bytes; empty: none
-  smg_view cache_namespace;    // cache partition of the request; empty: the common one
-  const smg_header* headers;   // all of the client's; only with SMG_NEEDS_HEADERS
+  smg_view routing_key;       // the client's validated key, at most 128 bytes; empty: none
+  smg_view cache_namespace;   // cache partition of the request; empty: the common one
+  const smg_header* headers;  // all of the client's; only with SMG_NEEDS_HEADERS
   uint32_t header_count;
   uint32_t reserved;
 } smg_policy_request;
 
 typedef struct smg_policy_api {
   uint32_t struct_size;
-  uint32_t needs;              // SMG_NEEDS_*
-  // [control] Makes an instance from the options that `host` gives. `host` stays valid until destroy
-  // returns. On failure nothing is left behind.
+  uint32_t needs;  // SMG_NEEDS_*
+  // [control] Makes an instance from the options that `host` gives. `host` stays valid until
+  // destroy returns. On failure nothing is left behind.
   smg_status (*create)(const smg_host* host, void** self, smg_error* error);
   // [control] Called once, when no other call is running or will come.
   void (*destroy)(void* self);
-  // [loop] Concurrent with itself on every loop; never blocks, never allocates without bound. SMG_OK: *index is
-  // the choice. SMG_NO_CHOICE: none may take it. Anything else counts as a fault.
+  // [loop] Concurrent with itself on every loop; never blocks, never allocates without bound.
+  // SMG_OK: *index is the choice. SMG_NO_CHOICE: none may take it. Anything else counts as a fault.
   smg_status (*select)(void* self, const smg_policy_request* request, const smg_pool* pool,
                        uint32_t* index);
-  // [control] Membership of a pool changed; either may be NULL (created, gone). The old pool lives for
-  // the call only. May be NULL. Runs concurrently with select.
+  // [control] Membership of a pool changed; either may be NULL (created, gone). The old pool lives
+  // for the call only. May be NULL. Runs concurrently with select.
   void (*pool_changed)(void* self, const smg_pool* before, const smg_pool* after);
   // [loop] A request was sent to `worker` on this policy's advice, and ended. May be NULL.
   void (*dispatched)(void* self, const smg_policy_request* request, const smg_worker* worker);

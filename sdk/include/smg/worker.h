@@ -1,12 +1,13 @@
 // smg/worker.h - what a plugin sees of the fleet: workers, their live state, and pools of them.
 //
-// A worker is one inference engine (or one data-parallel rank of it). Its description is immutable: a
-// change makes a new smg_worker. What moves while requests run stands in its smg_worker_live, whose
-// address stays the same for the life of the URL. The host alone writes; plugins read with the
-// accessors below, which are single relaxed atomic loads.
+// A worker is one inference engine (or one data-parallel rank of it). Its description is immutable:
+// a change makes a new smg_worker. What moves while requests run stands in its smg_worker_live,
+// whose address stays the same for the life of the URL. The host alone writes; plugins read with
+// the accessors below, which are single relaxed atomic loads.
 //
-// Rationale for one state word: whether a worker may be chosen depends on five facts of which any may
-// change at any time. Folded into one word, a policy needs one load and one compare per candidate.
+// Rationale for one state word: whether a worker may be chosen depends on five facts of which any
+// may change at any time. Folded into one word, a policy needs one load and one compare per
+// candidate.
 #ifndef SMG_WORKER_H
 #define SMG_WORKER_H
 
@@ -19,7 +20,7 @@
 #define SMG_WORKER_ENCODE 3u
 
 // The state word. Status stands in the low three bits.
-#define SMG_STATUS_PENDING 0u    // registered, not verified yet
+#define SMG_STATUS_PENDING 0u  // registered, not verified yet
 #define SMG_STATUS_READY 1u
 #define SMG_STATUS_NOT_READY 2u  // was ready, fails its probes
 #define SMG_STATUS_FAILED 3u     // given up
@@ -31,25 +32,25 @@
 #define SMG_STATE_UNREACHABLE 0x200u
 #define SMG_STATE_WEDGED 0x400u
 // The bits that decide on eligibility: exactly SMG_STATUS_READY among them means "may be chosen".
-#define SMG_STATE_ELIGIBLE_MASK                                                          \
-  (SMG_STATE_STATUS_MASK | SMG_STATE_BREAKER_OPEN | SMG_STATE_OVERLOADED |               \
-   SMG_STATE_UNREACHABLE | SMG_STATE_WEDGED)
+#define SMG_STATE_ELIGIBLE_MASK                                                                    \
+  (SMG_STATE_STATUS_MASK | SMG_STATE_BREAKER_OPEN | SMG_STATE_OVERLOADED | SMG_STATE_UNREACHABLE | \
+   SMG_STATE_WEDGED)
 
-// Live numbers. The first cache line changes with reports and verdicts (seldom), the second with every
-// request: a scan over many workers therefore does not fight with dispatch.
+// Live numbers. The first cache line changes with reports and verdicts (seldom), the second with
+// every request: a scan over many workers therefore does not fight with dispatch.
 typedef struct smg_worker_live {
-  uint32_t state;              // SMG_STATE_* and the status
-  uint32_t report_valid;       // 1 while the report numbers below mean something
-  int64_t waiting_requests;    // sum over ranks
-  int64_t running_requests;    // sum over ranks
+  uint32_t state;                   // SMG_STATE_* and the status
+  uint32_t report_valid;            // 1 while the report numbers below mean something
+  int64_t waiting_requests;         // sum over ranks
+  int64_t running_requests;         // sum over ranks
   int64_t waiting_uncached_tokens;  // sum over ranks, 0 where the engine does not say
-  double token_usage;          // mean over ranks, 0..1
-  double throughput;           // tokens/s, sum over ranks
-  uint64_t report_time;        // when the engine's figures were taken
-  uint64_t report_sequence;    // rises with every report
-  uint32_t in_flight;          // requests of this gateway on the worker
-  uint32_t tracked_load;       // of these, the streams that count for liveness
-  uint64_t dispatched;         // requests ever sent to it
+  double token_usage;               // mean over ranks, 0..1
+  double throughput;                // tokens/s, sum over ranks
+  uint64_t report_time;             // when the engine's figures were taken
+  uint64_t report_sequence;         // rises with every report
+  uint32_t in_flight;               // requests of this gateway on the worker
+  uint32_t tracked_load;            // of these, the streams that count for liveness
+  uint64_t dispatched;              // requests ever sent to it
   uint64_t reserved[6];
 } smg_worker_live;
 
@@ -61,24 +62,24 @@ typedef struct smg_label {
 // One worker, immutable. Valid as long as a pool, an endpoint or a call that holds it is.
 typedef struct smg_worker {
   uint32_t struct_size;
-  uint32_t type;               // SMG_WORKER_*
-  uint64_t ref;                // handle for the fleet service; a replaced worker has another one
-  uint32_t slot;               // small integer, unique among present workers: index your own arrays by it
-  int32_t dp_rank;             // -1: not a rank of a data-parallel group
-  uint32_t dp_size;            // 1 unless data-parallel
-  uint32_t priority;           // higher is preferred; 50 by default
-  double cost;                 // relative, 1.0 by default
-  smg_view id;                 // UUID, as the admin API shows it
-  smg_view url;                // identity, with `@rank` for a rank
-  smg_view base_url;           // where to connect: without `@rank`
-  smg_view scheme;             // lower case
-  smg_view host;               // IPv6 without brackets
-  smg_view base_path;          // path of the URL without a trailing slash, often empty
-  uint32_t port;               // explicit or the scheme's default; 0: has none (ipc)
-  uint32_t model_count;        // 0: serves any model
+  uint32_t type;         // SMG_WORKER_*
+  uint64_t ref;          // handle for the fleet service; a replaced worker has another one
+  uint32_t slot;         // small integer, unique among present workers: index your own arrays by it
+  int32_t dp_rank;       // -1: not a rank of a data-parallel group
+  uint32_t dp_size;      // 1 unless data-parallel
+  uint32_t priority;     // higher is preferred; 50 by default
+  double cost;           // relative, 1.0 by default
+  smg_view id;           // UUID, as the admin API shows it
+  smg_view url;          // identity, with `@rank` for a rank
+  smg_view base_url;     // where to connect: without `@rank`
+  smg_view scheme;       // lower case
+  smg_view host;         // IPv6 without brackets
+  smg_view base_path;    // path of the URL without a trailing slash, often empty
+  uint32_t port;         // explicit or the scheme's default; 0: has none (ipc)
+  uint32_t model_count;  // 0: serves any model
   const smg_view* models;
-  smg_view runtime;            // `vllm`, `sglang`, ... or empty while unknown
-  smg_view api_key;            // a secret: send it, never log it
+  smg_view runtime;  // `vllm`, `sglang`, ... or empty while unknown
+  smg_view api_key;  // a secret: send it, never log it
   const smg_label* labels;
   uint32_t label_count;
   uint32_t reserved;
@@ -92,9 +93,9 @@ typedef struct smg_pool {
   uint32_t count;
   const smg_worker* const* workers;
   const smg_worker_live* const* live;  // live[i] == workers[i]->live, one pointer chase less
-  uint64_t generation;          // never 0; another one for every pool and after every change of membership
-  const uint64_t* epoch;        // rises whenever any worker's eligibility changes: see smg_pool_epoch
-  smg_view model;               // canonical id
+  uint64_t generation;  // never 0; another one for every pool and after every change of membership
+  const uint64_t* epoch;  // rises whenever any worker's eligibility changes: see smg_pool_epoch
+  smg_view model;         // canonical id
 } smg_pool;
 
 static inline uint32_t smg_worker_state(const smg_worker_live* live) {
@@ -115,7 +116,8 @@ static inline uint32_t smg_worker_in_flight(const smg_worker_live* live) {
 }
 
 // As long as this number and pool->generation stay the same, so does the set of eligible workers: a
-// policy may keep what it computed from it. Read it before the state words.
+// policy may keep what it computed from it. Read it before the state words. It is odd while a word
+// is being changed, so check a kept choice with smg_pool_eligible before answering it.
 static inline uint64_t smg_pool_epoch(const smg_pool* pool) {
   return __atomic_load_n(pool->epoch, __ATOMIC_ACQUIRE);
 }

@@ -36,7 +36,7 @@ struct Bench {
   Selection select() { return select_worker(pool, request); }
 
   std::vector<smg_worker_live> live;
-  std::uint64_t epoch = 1;
+  std::uint64_t epoch = 2;
   smg_policy_api api{};
   PolicyRef policy;
   Pool pool;
@@ -87,6 +87,15 @@ TEST_CASE("a veto that lands while the policy thinks is not its fault") {
   Bench bench(2);
   bench.live[0].state = SMG_STATUS_READY | SMG_STATE_OVERLOADED;
   bench.epoch_moves = true;
+  const Selection selection = bench.select();
+  CHECK(selection.fault == SelectionFault::none);
+  CHECK(selection.index == 1);
+}
+
+TEST_CASE("a veto that is just being written is nobody's fault") {
+  Bench bench(2);
+  bench.live[0].state = SMG_STATUS_READY | SMG_STATE_OVERLOADED;
+  bench.epoch = 3;
   const Selection selection = bench.select();
   CHECK(selection.fault == SelectionFault::none);
   CHECK(selection.index == 1);
