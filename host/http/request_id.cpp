@@ -22,13 +22,18 @@ void choose_request_id(std::string& out, std::span<const http1::Field> fields,
   static constexpr char kAlphabet[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
   out += request_id_prefix(path);
-  for (int word = 0; word < 3; ++word) {
-    std::uint64_t bits = random.next();
-    for (int i = 0; i < 8; ++i) {
-      out += kAlphabet[bits % 62];
-      bits /= 62;
+  char letters[24];
+  for (int at = 0; at < 24; at += 4) {
+    // A 32-bit fraction times 62: the whole part is a letter, the rest goes on. 62^4 is far below
+    // 2^32.
+    std::uint64_t fraction = random.next() >> 32;
+    for (int i = 0; i < 4; ++i) {
+      fraction *= 62;
+      letters[at + i] = kAlphabet[fraction >> 32];
+      fraction &= 0xffffffffu;
     }
   }
+  out.append(letters, sizeof letters);
 }
 
 }  // namespace smg

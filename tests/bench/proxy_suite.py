@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from statistics import median
 
@@ -158,19 +158,26 @@ class Bench:
         reports = {load.key: {} for load in self.loads}
         for load in self.loads:
             direct = self.run_load(load, self.engine_ports[0]) if load.key == "latency" else None
-            for name, proxy in order:
-                report = self.measure(name, proxy, load)
+            for named in order:
+                report = self.measure(named, load)
                 if direct is not None:
                     report["direct"] = direct
-                reports[load.key][name] = report
-                self.progress(number, load, name, report)
+                reports[load.key][named[0]] = report
+                self.progress(number, load, named[0], report)
         self.rounds.append(reports)
 
-    def measure(self, name, proxy, load):
-        """One load on a fresh process, so that nothing is left over from the load before."""
+    @contextmanager
+    def start(self, named):
+        """A fresh process of a (name, Proxy) pair in front of the engines, and the port it listens on."""
+        name, proxy = named
         port = free_ports(2)
         engines = [f"http://127.0.0.1:{one}" for one in self.engine_ports]
         with proxy.launch(name, self.directory / name, port, port + 1, engines) as process:
+            yield process, port
+
+    def measure(self, named, load):
+        """One load on a fresh process, so that nothing is left over from the load before."""
+        with self.start(named) as (process, port):
             return (self.run_idle if load.mode == "idle" else self.run_load)(load, port, process)
 
     def progress(self, number, load, name, report):

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import micro_suite
 import proxy_suite
+import streams_suite
 from processes import BenchError
 
-SUITES = {"proxy": proxy_suite.run, "micro": micro_suite.run}
+SUITES = {"proxy": proxy_suite.run, "streams": streams_suite.run, "micro": micro_suite.run}
 ROOT = Path(__file__).resolve().parents[2]
 FILES_NEEDED = 12_000  # a proxy with 5,000 streams holds two sockets for each
 
@@ -20,7 +21,7 @@ FILES_NEEDED = 12_000  # a proxy with 5,000 streams holds two sockets for each
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("suite", nargs="?", choices=SUITES, default="proxy")
-    parser.add_argument("--rounds", type=int, help="rounds of the proxy suite [5, with --quick 1]")
+    parser.add_argument("--rounds", type=int, help="rounds of the proxy and streams suites [5, with --quick 1]")
     parser.add_argument("--quick", action="store_true", help="1 round with short windows, 1 to 2 minutes")
     parser.add_argument(
         "--proxies", default="smg,haproxy,nginx", help="in order; one named twice is measured twice [%(default)s]"

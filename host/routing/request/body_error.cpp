@@ -56,6 +56,7 @@ std::string BodyError::body() const {
 }
 
 bool is_json_content_type(std::string_view value) {
+  if (value == "application/json") return true;
   value = value.substr(0, value.find(';'));
   while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
   while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
