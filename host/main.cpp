@@ -101,15 +101,10 @@ class Application final : public Poco::Util::ServerApplication {
       default:
         break;
     }
-    if (!load_problems.empty()) {
-      for (const auto& problem : load_problems) std::cerr << problem << "\n";
-      return kBadConfiguration;
-    }
     auto config = finish(std::move(*draft.value), descriptors);
-    if (!config) {
-      std::cerr << config.problems.text();
-      return kBadConfiguration;
-    }
+    for (const auto& problem : load_problems) std::cerr << problem << "\n";
+    if (!config) std::cerr << config.problems.text();
+    if (!config || !load_problems.empty()) return kBadConfiguration;
     if (command.command == Command::kCheckConfig) {
       for (const auto& warning : config.value->warnings)
         std::cout << "warning: " << warning << "\n";

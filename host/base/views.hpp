@@ -1,18 +1,11 @@
-// Conversions between the ABI's views and the standard library's.
+// Conversions between the ABI's views and the standard library's, and comparing names.
 #pragma once
 
 #include <string_view>
 
-#include "smg/abi.h"
+#include "smg/cpp/view.hpp"
 
 namespace smg {
-
-inline std::string_view text(smg_view view) {
-  return {view.data, static_cast<std::size_t>(view.size)};
-}
-inline smg_view view(std::string_view text) {
-  return {text.data(), text.size()};
-}
 
 // ASCII only, as protocol names are.
 inline bool equals_ignoring_case(std::string_view a, std::string_view b) {

@@ -7,8 +7,8 @@
 //
 // The second step needs the plugins' descriptors: they say which tables, keys and flags exist
 // beyond the host's own. Problems of both steps come out together at the end; the first one alone
-// fails when the file cannot be read or parsed, or when its [plugins] section is wrong. Control
-// thread; nothing throws. A reload is the same two calls with the same command.
+// fails when the file cannot be read or parsed. Control thread; nothing throws. A reload is the
+// same two calls with the same command.
 #pragma once
 
 #include <map>

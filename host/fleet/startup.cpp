@@ -84,8 +84,12 @@ void Startup::probe(Job& job) {
     if (candidate.get() == &job) job.self = candidate;
   }
   const Endpoint& endpoint = *job.worker->endpoint();
-  endpoint.api().probe(endpoint.handle(), SMG_PROBE_HEALTH | SMG_PROBE_IDENTITY | SMG_PROBE_MODELS,
-                       job.timeout, probed, &job);
+  smg_probe probe{};
+  probe.struct_size = sizeof probe;
+  probe.what = SMG_PROBE_HEALTH | SMG_PROBE_IDENTITY | SMG_PROBE_MODELS;
+  probe.flags = SMG_PROBE_ANONYMOUS;
+  probe.timeout_ns = job.timeout;
+  endpoint.api().probe(endpoint.handle(), &probe, probed, &job);
 }
 
 void Startup::retry(smg_timer* timer) {

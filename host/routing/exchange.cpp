@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 
 #include "host/base/views.hpp"
 #include "host/routing/error_reply.hpp"
@@ -13,20 +12,9 @@
 namespace smg {
 namespace {
 
-constexpr std::uint64_t kHoldLimit =
-    256 * 1024;  // a plain answer up to this size is held until it is complete
-
 bool retryable(std::uint32_t status) {
   return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
          status == 504;
-}
-
-std::string_view error_type(std::uint32_t status) {
-  if (status == 400) return "validation_error";
-  if (status == 404) return "no_workers";
-  if (status == 408 || status == 504) return "timeout";
-  if (status >= 500) return "backend_error";
-  return "internal_error";
 }
 
 }  // namespace
@@ -42,7 +30,7 @@ void Exchange::open(Client& client, const Route& route) {
   started_ = state_.loop.now();
   attempts_ = 0;
   status_ = 0;
-  streaming_ = head_sent_ = held_ = paused_ = submitted_ = false;
+  streaming_ = head_sent_ = held_ = paused_ = submitted_ = dropping_ = false;
 }
 
 void Exchange::submit(std::string_view request_id) {
@@ -185,136 +173,12 @@ void Exchange::dispatch(const std::shared_ptr<Worker>& worker,
   request.header_count = static_cast<std::uint32_t>(headers.size());
   request.deadline = state_.loop.now() + state_.request_timeout;
   status_ = 0;
+  held_bytes_ = 0;
   paused_ = false;
   stream_number_ = 0;
   ticket_ = state_.table.insert(this);
   const Endpoint& endpoint = *worker_->endpoint();
   endpoint.api().start(endpoint.handle(), &request, ticket_, &stream_number_);
-}
-
-std::int32_t Exchange::on_head(const smg_response_head& head) {
-  status_ = head.status;
-  if (should_retry(status_)) {
-    state_.upstream_response(status_).add();
-    const Endpoint& endpoint = *worker_->endpoint();
-    state_.table.erase(ticket_);
-    endpoint.api().cancel(endpoint.transport().self, stream_number_);
-    leave_worker(status_ < 500);
-    retry_later();
-    return SMG_PAUSE;
-  }
-  state_.upstream_response(status_).add();
-  if (status_ < 300) {
-    router_series(2).observe(static_cast<double>(state_.loop.now() - started_) / 1e9);
-  } else if (status_ >= 400) {
-    count_final(status_);
-  }
-  if (rerank_ != nullptr && status_ < 300) {
-    answer_ = std::make_unique<Bytes>();
-    return SMG_CONTINUE;
-  }
-  RelayedHead relayed;
-  relayed.status = head.status;
-  relayed.headers = {head.headers, head.header_count};
-  relayed.content_length = head.content_length;
-  relayed.worker_url = worker_->url();
-  relayed.event_stream = streaming_;
-  relayed.hold = !streaming_ && head.content_length <= static_cast<std::int64_t>(kHoldLimit);
-  held_bytes_ = 0;
-  head_sent_ = true;
-  held_ = client_->begin_response(relayed);
-  return SMG_CONTINUE;
-}
-
-std::int32_t Exchange::on_data(std::string_view data) {
-  if (answer_ != nullptr) {
-    if (answer_->size() + data.size() > state_.config.server.max_payload_size) {
-      const Endpoint& endpoint = *worker_->endpoint();
-      state_.table.erase(ticket_);
-      endpoint.api().cancel(endpoint.transport().self, stream_number_);
-      leave_worker(false);
-      fail(502, "upstream_response_too_large",
-           "The worker's answer is larger than max_payload_size allows", false);
-      return SMG_PAUSE;
-    }
-    answer_->append(data);
-    return SMG_CONTINUE;
-  }
-  if (held_ && (held_bytes_ += data.size()) > kHoldLimit) {
-    held_ = false;
-    client_->release_response();
-  }
-  if (client_->send_body(data) || held_) return SMG_CONTINUE;
-  paused_ = true;
-  return SMG_PAUSE;
-}
-
-void Exchange::on_end(const smg_outcome& outcome) {
-  state_.table.erase(ticket_);
-  if (outcome.resends > 0) state_.send_retries.add(outcome.resends);
-  if (outcome.kind == SMG_END_COMPLETE && status_ != 0) {
-    leave_worker(status_ < 500);
-    finish_answer();
-    return;
-  }
-  const std::string worker_url = worker_->url();
-  const std::string detail(text(outcome.detail));
-  leave_worker(false);
-  if (head_sent_ && !held_) {
-    state_.families.router_responses_cut.add();
-    state_.families.router_request_errors
-        .with({"http", "regular", "http", model_, route_->label, "backend_error"})
-        .add();
-    submitted_ = false;
-    release_buffer();
-    client_->cut_response();
-    return;
-  }
-  if (head_sent_) {
-    head_sent_ = held_ = false;
-    client_->take_back_response();
-  }
-  std::uint32_t status = 500;
-  std::string_view code = "call_upstream_request_error";
-  if (status_ != 0) {
-    code = "read_response_body_failed";
-  } else if (outcome.kind == SMG_END_TIMEOUT) {
-    status = 504;
-    code = "call_upstream_timeout";
-  } else if (outcome.kind == SMG_END_BAD_RESPONSE || outcome.kind == SMG_END_ENGINE_ERROR) {
-    status = 502;
-    code = "call_upstream_decode_error";
-  } else if (outcome.kind == SMG_END_REFUSED) {
-    code = "call_upstream_builder_error";
-  }
-  answer_.reset();
-  // Once the worker has answered, a failure of its body is not tried again.
-  fail(status, code,
-       "Request to worker '" + worker_url + "' failed" + (detail.empty() ? "" : ": " + detail),
-       status_ == 0, worker_url);
-}
-
-void Exchange::finish_answer() {
-  if (answer_ != nullptr) {
-    finish_rerank();
-    return;
-  }
-  submitted_ = false;
-  release_buffer();
-  client_->end_response();
-}
-
-void Exchange::finish_rerank() {
-  std::string answer;
-  const auto worker_answer = std::move(answer_);
-  if (!build_rerank_answer(worker_answer->view(), *rerank_, std::time(nullptr), answer)) {
-    fail(500, "rerank_response_build_failed", "The worker's rerank answer is not a result array",
-         false);
-    return;
-  }
-  submitted_ = false;
-  release_buffer();
-  client_->reply({.status = 200, .content_type = "application/json", .body = answer});
 }
 
 bool Exchange::should_retry(std::uint32_t status) const {
@@ -337,31 +201,18 @@ void Exchange::retry_later() {
 }
 
 void Exchange::timer_fired(smg_timer* timer) {
-  static_cast<RetryTimer*>(timer)->owner->attempt();
+  Exchange& self = *static_cast<RetryTimer*>(timer)->owner;
+  if (self.dropping_) self.cancel_stream(self.status_ < 500);
+  self.attempt();
 }
 
-void Exchange::fail(std::uint32_t status, std::string_view code, std::string_view message,
-                    bool may_retry, std::string_view worker_url) {
-  state_.families.router_upstream_responses.with({"http", std::to_string(status), code}).add();
-  if (may_retry && should_retry(status)) {
-    retry_later();
-    return;
-  }
-  count_final(status);
-  const std::string body = error_body(status, code, message);
-  submitted_ = false;
-  release_buffer();
-  client_->reply({.status = status,
-                  .content_type = "application/json",
-                  .body = body,
-                  .error_code = code,
-                  .worker_url = worker_url});
-}
-
-void Exchange::count_final(std::uint32_t status) {
-  state_.families.router_request_errors
-      .with({"http", "regular", "http", model_, route_->label, error_type(status)})
-      .add();
+void Exchange::cancel_stream(bool success) {
+  const std::shared_ptr<Worker> worker = worker_;
+  const Endpoint& endpoint = *worker->endpoint();
+  dropping_ = false;
+  state_.table.erase(ticket_);
+  endpoint.api().cancel(endpoint.transport().self, stream_number_);
+  leave_worker(success);
 }
 
 void Exchange::leave_worker(bool success) {
@@ -380,13 +231,6 @@ void Exchange::release_buffer() {
   state_.give_back(std::move(buffer_));
 }
 
-void Exchange::client_drained() {
-  if (!paused_ || worker_ == nullptr) return;
-  paused_ = false;
-  const Endpoint& endpoint = *worker_->endpoint();
-  endpoint.api().resume(endpoint.transport().self, stream_number_);
-}
-
 void Exchange::abort() {
   if (!submitted_) {
     state_.client_abort_upload.add();
@@ -395,12 +239,7 @@ void Exchange::abort() {
   }
   submitted_ = false;
   state_.loop.clear_timer(&retry_);
-  if (worker_ != nullptr) {
-    const std::shared_ptr<Worker> worker = worker_;
-    state_.table.erase(ticket_);
-    worker->endpoint()->api().cancel(worker->endpoint()->transport().self, stream_number_);
-    leave_worker(true);
-  }
+  if (worker_ != nullptr) cancel_stream(true);
   answer_.reset();
   release_buffer();
 }

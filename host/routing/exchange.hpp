@@ -51,6 +51,8 @@ class Exchange {
   void dispatch(const std::shared_ptr<Worker>& worker, const smg_policy_request& request);
   bool should_retry(std::uint32_t status) const;
   void retry_later();
+  // Ends the running stream here and now.
+  void cancel_stream(bool success);
   void leave_worker(bool success);
   void release_buffer();
 
@@ -79,13 +81,14 @@ class Exchange {
   std::uint64_t ticket_ = 0;
   std::uint64_t stream_number_ = 0;
   std::uint64_t started_ = 0;
-  std::uint64_t held_bytes_ = 0;
+  std::uint64_t held_bytes_ = 0;  // or dropped, of the running attempt's answer
   std::uint32_t attempts_ = 0;
   std::uint32_t status_ = 0;  // of the worker's answer
   bool streaming_ = false;    // the client asked for a stream
   bool head_sent_ = false;    // the client's answer has begun
   bool held_ = false;         // ... but can still be taken back
   bool paused_ = false;
+  bool dropping_ = false;  // the attempt is to be retried, its answer is read for nobody
   bool submitted_ = false;
   struct RetryTimer : smg_timer {
     Exchange* owner;

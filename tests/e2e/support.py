@@ -269,7 +269,6 @@ class Worker:
         self.script = script or (lambda connection, request: connection.answer())
         self.models = models
         self.requests = []
-        self.connections = 0
         self.failures = []
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.listener = socket.socket(family)

@@ -184,6 +184,40 @@ def test_a_retryable_answer_is_tried_again_elsewhere():
             assert running.chat()[2] == b"yes"
 
 
+def test_a_refused_attempt_leaves_its_connection_for_the_next():
+    seen = []
+
+    def script(connection, request):
+        seen.append(connection)
+        if len(seen) < 4:
+            connection.answer(b"busy" * 1000, "503 Service Unavailable")
+        else:
+            connection.answer(b"yes")
+
+    with gateway(script, loops=1) as (running, _):
+        assert running.chat()[2] == b"yes"
+        assert len(seen) == 4 and len(set(seen)) == 1
+        assert running.metric("smg_worker_requests_active") == 0
+
+
+@pytest.mark.parametrize("body", [b"", b"x" * 100_000], ids=["stalls", "is long"])
+def test_a_refusal_that_does_not_end_does_not_hold_up_the_retry(body):
+    closed = threading.Event()
+
+    def script(connection, request):
+        if len(worker.requests) == 1:
+            connection.send(b"HTTP/1.1 503 Busy\r\ncontent-length: 1000000\r\n\r\n" + body)
+            connection.wait_closed(DEADLINE)
+            closed.set()
+        else:
+            connection.answer(b"yes")
+
+    with gateway(script) as (running, worker):
+        assert running.chat()[2] == b"yes"
+        assert closed.wait(DEADLINE)
+        assert running.metric("smg_worker_requests_active") == 0
+
+
 def test_an_answer_that_is_not_retryable_passes_as_it_is():
     with gateway(lambda connection, request: connection.answer(b"bad", "422 Unprocessable Entity")) as (running, worker):
         assert running.chat()[0::2] == (422, b"bad")

@@ -39,8 +39,8 @@ const smg_sink Fetch::kSink = {
     nullptr,
 };
 
-void Fetch::run(Endpoint& endpoint, std::string_view path, uint64_t deadline, Done done,
-                void* context) {
+void Fetch::run(Endpoint& endpoint, std::string_view path, bool anonymous, uint64_t deadline,
+                Done done, void* context) {
   endpoint_ = &endpoint;
   done_ = done;
   context_ = context;
@@ -57,7 +57,7 @@ void Fetch::run(Endpoint& endpoint, std::string_view path, uint64_t deadline, Do
   headers_[0] = {view("accept"), view("application/json, */*")};
   request_.headers = headers_.data();
   request_.header_count = 1;
-  if (const auto key = text(endpoint.worker().api_key); !key.empty()) {
+  if (const auto key = text(endpoint.worker().api_key); !anonymous && !key.empty()) {
     authorization_ = "Bearer ";
     authorization_ += key;
     headers_[1] = {view("authorization"), view(authorization_)};

@@ -19,7 +19,9 @@ class Fetch {
   using Done = void (*)(void* context);
 
   // `done` may be called from within. `path` is copied.
-  void run(Endpoint& endpoint, std::string_view path, uint64_t deadline, Done done, void* context);
+  // `anonymous`: without the worker's credential.
+  void run(Endpoint& endpoint, std::string_view path, bool anonymous, uint64_t deadline, Done done,
+           void* context);
   void cancel();
 
   uint32_t status() const { return status_; }  // 0: no answer came, problem() says why

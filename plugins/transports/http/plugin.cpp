@@ -47,9 +47,8 @@ void close(void* endpoint) {
   delete &endpoint_of(endpoint);
 }
 
-void probe(void* endpoint, uint32_t what, uint64_t timeout, smg_probe_done done,
-           void* context) noexcept {
-  Probe::start(endpoint_of(endpoint), what, timeout, done, context);
+void probe(void* endpoint, const smg_probe* probe, smg_probe_done done, void* context) noexcept {
+  Probe::start(endpoint_of(endpoint), *probe, done, context);
 }
 
 void start(void* endpoint, const smg_request* request, uint64_t ticket, uint64_t* stream) noexcept {

@@ -5,22 +5,21 @@
 
 namespace smg::http {
 
-Probe::Probe(Endpoint& endpoint, uint32_t what, uint64_t deadline, smg_probe_done done,
-             void* context)
+Probe::Probe(Endpoint& endpoint, const smg_probe& wanted, smg_probe_done done, void* context)
     : endpoint_(endpoint),
-      what_(what),
-      deadline_(deadline),
+      what_(wanted.what),
+      anonymous_((wanted.flags & SMG_PROBE_ANONYMOUS) != 0),
+      deadline_(endpoint.transport().services().now() + wanted.timeout_ns),
+      health_path_(wanted.health_path.size == 0 ? "/health" : text(wanted.health_path)),
       done_(done),
       context_(context),
       runtime_(text(endpoint.worker().runtime)) {}
 
-void Probe::start(Endpoint& endpoint, uint32_t what, uint64_t timeout, smg_probe_done done,
-                  void* context) {
-  const uint64_t deadline = endpoint.transport().services().now() + timeout;
-  auto* probe = new Probe(endpoint, what, deadline, done, context);
+void Probe::start(Endpoint& endpoint, const smg_probe& wanted, smg_probe_done done, void* context) {
+  auto* probe = new Probe(endpoint, wanted, done, context);
   endpoint.add(*probe);
-  if ((what & SMG_PROBE_HEALTH) != 0) return probe->go(Step::health);
-  if ((what & (SMG_PROBE_IDENTITY | SMG_PROBE_MODELS)) != 0) return probe->go(Step::models);
+  if ((wanted.what & SMG_PROBE_HEALTH) != 0) return probe->go(Step::health);
+  if ((wanted.what & (SMG_PROBE_IDENTITY | SMG_PROBE_MODELS)) != 0) return probe->go(Step::models);
   probe->finish(false, "the probe asks for nothing this transport knows");
 }
 
@@ -33,7 +32,7 @@ void Probe::go(Step step) {
   step_ = step;
   switch (step) {
     case Step::health:
-      path_ = endpoint_.transport().settings().health_path;
+      path_ = health_path_;
       break;
     case Step::models:
       path_ = "/v1/models";
@@ -57,9 +56,10 @@ void Probe::go(Step step) {
       if ((what_ & SMG_PROBE_IDENTITY) != 0) facts_.label_first_model();
       return finish(any_answer_, any_answer_ ? "" : first_failure_);
   }
+  const bool anonymous = anonymous_ && step == Step::health;
   fetch_.run(
-      endpoint_, path_, deadline_, [](void* context) { static_cast<Probe*>(context)->answered(); },
-      this);
+      endpoint_, path_, anonymous, deadline_,
+      [](void* context) { static_cast<Probe*>(context)->answered(); }, this);
 }
 
 void Probe::answered() {

@@ -13,8 +13,7 @@ class Endpoint;
 
 class Probe {
  public:
-  // `what`: SMG_PROBE_* bits.
-  static void start(Endpoint& endpoint, uint32_t what, uint64_t timeout, smg_probe_done done,
+  static void start(Endpoint& endpoint, const smg_probe& wanted, smg_probe_done done,
                     void* context);
   // The endpoint is about to be closed.
   void abandon();
@@ -31,7 +30,7 @@ class Probe {
     done
   };
 
-  Probe(Endpoint& endpoint, uint32_t what, uint64_t deadline, smg_probe_done done, void* context);
+  Probe(Endpoint& endpoint, const smg_probe& wanted, smg_probe_done done, void* context);
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
   ~Probe() = default;
@@ -44,7 +43,9 @@ class Probe {
 
   Endpoint& endpoint_;
   const uint32_t what_;
+  const bool anonymous_;
   const uint64_t deadline_;
+  const std::string health_path_;
   const smg_probe_done done_;
   void* const context_;
   Step step_ = Step::health;

@@ -30,8 +30,6 @@ constexpr smg_option kOptions[] = {
            "upstream-pool-idle-timeout-secs"),
     option(SMG_OPTION_INT, "max_idle_per_worker", "500",
            "How many unused connections are kept per worker, over all loops", 0, 1000000),
-    option(SMG_OPTION_STRING, "health_path", "\"/health\"",
-           "Path behind the worker's URL that a health probe asks for"),
     option(SMG_OPTION_STRING, "ca_file", "",
            "PEM file of the authorities that workers' certificates are checked against"),
     option(SMG_OPTION_STRING, "ca_path", "",
@@ -62,11 +60,6 @@ Settings read_settings(Host host, uint32_t loops) {
   const auto idle = static_cast<uint32_t>(options.get_int("max_idle_per_worker"));
   const uint32_t data_loops = std::max(1u, loops - 1);
   settings.idle_limit = (idle + data_loops - 1) / data_loops;
-  settings.health_path = path("health_path");
-  if (!settings.health_path.starts_with('/')) {
-    throw Error(SMG_E_INVALID, "option `health_path` is `" + settings.health_path +
-                                   "`: it must begin with a slash, as in /health");
-  }
   settings.tls.ca_file = path("ca_file");
   settings.tls.ca_path = path("ca_path");
   settings.tls.client_cert = path("client_cert");

@@ -27,7 +27,6 @@ struct Settings {
   uint64_t connect_timeout = 0;  // ns, TLS handshake included
   uint64_t idle_timeout = 0;     // ns; 0: idle connections are kept for good
   uint32_t idle_limit = 0;       // idle connections of one worker on one loop
-  std::string health_path;
   TlsSettings tls;
 };
 

@@ -50,7 +50,8 @@ typedef struct smg_rank_load {
   uint32_t prefill_pending_tokens;  // handed to the engine by any client, no output yet
 } smg_rank_load;
 
-// One report. Valid during the call that passes it.
+// One report. Valid during the call that passes it. It is part of smg_event_load and therefore
+// never grows: whatever is added goes into smg_rank_load.
 typedef struct smg_load_report {
   uint32_t struct_size;
   uint32_t rank_count;

@@ -114,6 +114,17 @@ typedef struct smg_sink {
 #define SMG_PROBE_IDENTITY 2u  // runtime, version, labels
 #define SMG_PROBE_MODELS 4u    // which models it serves
 
+#define SMG_PROBE_ANONYMOUS 1u  // ask for its health without the worker's credential
+
+typedef struct smg_probe {
+  uint32_t struct_size;
+  uint32_t what;   // SMG_PROBE_HEALTH and so on
+  uint32_t flags;  // SMG_PROBE_ANONYMOUS
+  uint32_t reserved;
+  uint64_t timeout_ns;   // for all of it
+  smg_view health_path;  // begins with '/'; for transports that ask for health by path
+} smg_probe;
+
 typedef struct smg_probe_result {
   uint32_t struct_size;
   uint32_t healthy;  // 1: it answered and is well
@@ -149,9 +160,9 @@ typedef struct smg_transport_api {
   // [control] After quiesce ran on every loop.
   void (*close)(void* endpoint);
 
-  // [control] Never blocks; the answer comes by `done` within `timeout_ns`, failures included.
-  void (*probe)(void* endpoint, uint32_t what, uint64_t timeout_ns, smg_probe_done done,
-                void* context);
+  // [control] Never blocks; the answer comes by `done` within the timeout, failures included.
+  // `probe` is valid during the call only.
+  void (*probe)(void* endpoint, const smg_probe* probe, smg_probe_done done, void* context);
 
   // [loop] Begins an exchange. `*stream` is the plugin's number for it, never 0, set before the
   // first sink call so that the host may pause or cancel from inside one. The result always comes

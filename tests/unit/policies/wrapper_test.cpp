@@ -60,7 +60,7 @@ struct Pusher {
 
 struct Endpoint {
   void start(const smg_request&, uint64_t, uint64_t*) { throw std::runtime_error("cannot carry"); }
-  void probe(uint32_t, uint64_t, smg_probe_done, void*) { throw std::runtime_error("no probe"); }
+  void probe(const smg_probe&, smg_probe_done, void*) { throw std::runtime_error("no probe"); }
   void quiesce() {}
 };
 struct Transport {
@@ -215,8 +215,11 @@ TEST_CASE("a transport that throws from start ends the stream as refused, from p
   table.start(endpoint, &request, 3, &stream);
   CHECK(ended == "3 6 cannot carry");
   std::string unwell;
+  smg_probe probe{};
+  probe.struct_size = sizeof probe;
+  probe.what = SMG_PROBE_HEALTH;
   table.probe(
-      endpoint, SMG_PROBE_HEALTH, 1,
+      endpoint, &probe,
       [](void* context, const smg_probe_result* result) {
         if (result->healthy == 0) {
           *static_cast<std::string*>(context) = smg::text(result->detail);

@@ -72,8 +72,6 @@ TEST_CASE("a worker without a port is refused with its URL") {
 
 TEST_CASE("options that contradict each other are refused by name") {
   const WorkerText worker{.port = 1};
-  CHECK_THROWS_WITH(Gateway(worker, {{"health_path", "\"health\""}}),
-                    "option `health_path` is `health`: it must begin with a slash, as in /health");
   CHECK_THROWS_WITH(Gateway(worker, {{"client_cert", "\"/some/cert.pem\""}}),
                     "options `client_cert` and `client_key` go together: set both or none");
 }

@@ -45,13 +45,25 @@ ScriptedServer::Script engine(std::map<std::string, std::string> documents) {
   };
 }
 
-Probed probe(Gateway& gateway, std::uint32_t what, std::uint64_t timeout = 5 * kSecond) {
+smg_probe wanted(std::uint32_t what) {
+  smg_probe probe{};
+  probe.struct_size = sizeof probe;
+  probe.what = what;
+  probe.timeout_ns = 5 * kSecond;
+  return probe;
+}
+
+Probed probe(Gateway& gateway, const smg_probe& wanted) {
   Probed probed;
-  gateway.library.api->probe(gateway.endpoint, what, timeout, done, &probed);
+  gateway.library.api->probe(gateway.endpoint, &wanted, done, &probed);
   REQUIRE(gateway.host.run_until([&] { return probed.times > 0; }));
   gateway.host.loop().turn(1);
   CHECK(probed.times == 1);
   return probed;
+}
+
+Probed probe(Gateway& gateway, std::uint32_t what) {
+  return probe(gateway, wanted(what));
 }
 
 Probed probe(const ScriptedServer& server, std::uint32_t what) {
@@ -77,12 +89,33 @@ TEST_CASE("a health probe carries the worker's key and asks for the path that is
     peer.send(ok(""));
     peer.wait_closed();
   });
-  Gateway gateway(WorkerText{.port = server.port(), .base_path = "/a", .api_key = "sesame"},
-                  {{"health_path", "\"/ready\""}});
-  CHECK(probe(gateway, SMG_PROBE_HEALTH).healthy);
+  Gateway gateway(WorkerText{.port = server.port(), .base_path = "/a", .api_key = "sesame"});
+  smg_probe ready = wanted(SMG_PROBE_HEALTH);
+  ready.health_path = smg::view("/ready");
+  CHECK(probe(gateway, ready).healthy);
   gateway.close();
   CHECK(heard.starts_with("GET /a/ready HTTP/1.1\r\n"));
   CHECK(heard.find("authorization: Bearer sesame\r\n") != std::string::npos);
+}
+
+TEST_CASE("an anonymous probe keeps the credential back from the health path, not from the rest") {
+  std::vector<std::string> heard;
+  ScriptedServer server([&](Peer& peer) {
+    for (std::string request; !(request = peer.read_request()).empty();) {
+      heard.push_back(request);
+      peer.send(ok(""));
+    }
+  });
+  Gateway gateway(WorkerText{.port = server.port(), .api_key = "sesame"});
+  smg_probe anonymous = wanted(SMG_PROBE_HEALTH | SMG_PROBE_MODELS);
+  anonymous.flags = SMG_PROBE_ANONYMOUS;
+  CHECK(probe(gateway, anonymous).healthy);
+  gateway.close();
+  REQUIRE(heard.size() == 2);
+  CHECK(heard[0].starts_with("GET /health "));
+  CHECK(heard[0].find("sesame") == std::string::npos);
+  CHECK(heard[1].starts_with("GET /v1/models "));
+  CHECK(heard[1].find("authorization: Bearer sesame") != std::string::npos);
 }
 
 TEST_CASE("a worker that refuses, hangs or hangs up is not healthy, and the probe says why") {
@@ -99,7 +132,8 @@ TEST_CASE("a worker that refuses, hangs or hangs up is not healthy, and the prob
   ScriptedServer silent([](Peer& peer) { peer.wait_closed(); });
   Gateway waiting(silent);
   Probed second;
-  waiting.library.api->probe(waiting.endpoint, kAll, 5 * kSecond, done, &second);
+  const smg_probe all = wanted(kAll);
+  waiting.library.api->probe(waiting.endpoint, &all, done, &second);
   waiting.host.loop().turn(1);
   waiting.host.advance(5 * kSecond + kSecond / 2);
   REQUIRE(waiting.host.run_until([&] { return second.times == 1; }));
@@ -187,7 +221,8 @@ TEST_CASE("a probe that runs while the endpoint is closed is answered, once") {
   ScriptedServer server([](Peer& peer) { peer.wait_closed(); });
   Gateway gateway(server);
   Probed probed;
-  gateway.library.api->probe(gateway.endpoint, kAll, 5 * kSecond, done, &probed);
+  const smg_probe all = wanted(kAll);
+  gateway.library.api->probe(gateway.endpoint, &all, done, &probed);
   REQUIRE(gateway.host.run_until([&] { return server.accepted() == 1; }));
   gateway.close();
   CHECK(probed.times == 1);

@@ -9,7 +9,7 @@
 //   };
 //   struct Endpoint {                                                  destroyed by close
 //     void start(const smg_request& request, uint64_t ticket, uint64_t* stream);
-//     void probe(uint32_t what, uint64_t timeout_ns, smg_probe_done done, void* context);
+//     void probe(const smg_probe& probe, smg_probe_done done, void* context);
 //     void quiesce();
 //   };
 //   SMG_EXPORT_PLUGINS(smg::transport<Mine>({.name = "mine", ...}))
@@ -69,12 +69,12 @@ struct TransportTable {
   }
   static void close(void* raw) noexcept { delete static_cast<Open*>(raw); }
 
-  static void probe(void* raw, uint32_t what, uint64_t timeout_ns, smg_probe_done done,
+  static void probe(void* raw, const smg_probe* probe, smg_probe_done done,
                     void* context) noexcept {
     char room[256];
     smg_error error{room, sizeof room, 0};
     const smg_status status = guard(&error, [&] {
-      opened(raw).endpoint->probe(what, timeout_ns, done, context);
+      opened(raw).endpoint->probe(*probe, done, context);
       return SMG_OK;
     });
     if (status == SMG_OK) return;

@@ -1,0 +1,176 @@
+// The way out: replies of the gateway's own, relayed answers, and how their bytes reach the socket.
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "host/http/connection.hpp"
+#include "host/http/limits.hpp"
+
+namespace smg {
+
+void Connection::reply_text(std::uint32_t status, std::string_view text, bool close) {
+  reply({.status = status,
+         .content_type = "text/plain; charset=utf-8",
+         .body = text,
+         .close = close});
+}
+
+ReplyContext Connection::reply_context() {
+  ReplyContext context;
+  context.request_id = request_id_;
+  context.cors = cors_;
+  context.http10 = http10_;
+  context.keep_alive = keep_alive_ && !draining_;
+  context.head_only = head_only_;
+  return context;
+}
+
+void Connection::count_head(std::uint32_t status, std::string_view error_code) {
+  const double seconds = static_cast<double>(env_.loop.now() - started_) / 1e9;
+  auto& families = env_.routing.families;
+  if (route_ == nullptr) {
+    families.http_responses.with({"other", std::to_string(status), error_code}).add();
+    return;
+  }
+  auto& series = env_.series(*route_);
+  series.duration.observe(seconds);
+  if (!error_code.empty()) {
+    families.http_responses.with({route_->path, std::to_string(status), error_code}).add();
+    return;
+  }
+  Series& responses = series.responses[status % series.responses.size()];
+  if (!responses)
+    responses = families.http_responses.with({route_->path, std::to_string(status), ""});
+  responses.add();
+}
+
+bool Connection::begin_response(const RelayedHead& head) {
+  count_head(head.status, {});
+  ReplyContext context = reply_context();
+  env_.head.clear();
+  framing_ = append_relayed_head(env_.head, head, context);
+  keep_alive_ = context.keep_alive;
+  // Only an answer with nothing unsent before it can be taken back as a whole.
+  if (head.hold && out_.empty() && !env_.is_corked(this)) held_ = true;
+  write(env_.head);
+  return held_;
+}
+
+bool Connection::send_body(std::string_view data) {
+  if (broken_) return true;
+  if (framing_ == Framing::none || head_only_) return true;
+  if (framing_ == Framing::chunked) {
+    std::array<char, 20> line;
+    std::size_t at = line.size();
+    line[--at] = '\n';
+    line[--at] = '\r';
+    for (std::size_t size = data.size(); size > 0; size >>= 4) {
+      line[--at] = "0123456789abcdef"[size & 15];
+    }
+    write({line.data() + at, line.size() - at});
+    write(data);
+    write("\r\n");
+  } else {
+    write(data);
+  }
+  return out_.size() < kHighWater;
+}
+
+void Connection::end_response() {
+  exchanging_ = false;
+  held_ = false;
+  if (framing_ == Framing::chunked && !head_only_) write("0\r\n\r\n");
+  if (!out_.empty()) flush_backlog();
+  finish_request();
+}
+
+void Connection::release_response() {
+  held_ = false;
+  if (!out_.empty()) flush_backlog();
+}
+
+void Connection::take_back_response() {
+  held_ = false;
+  env_.forget(this);
+  out_.release();
+}
+
+void Connection::cut_response() {
+  exchanging_ = false;
+  const linger reset{1, 0};
+  setsockopt(this->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  close_now();
+}
+
+void Connection::reply(const MadeReply& reply) {
+  exchanging_ = false;
+  count_head(reply.status, reply.error_code);
+  ReplyContext context = reply_context();
+  env_.head.clear();
+  append_reply(env_.head, reply, context);
+  keep_alive_ = context.keep_alive;
+  const bool early = phase_ == Phase::body;
+  replied_ = early;
+  write(env_.head);
+  if (early && !reply.close) return;  // no body is due: complete_request() ends it
+  finish_request();
+}
+
+void Connection::write(std::string_view data) {
+  if (broken_ || phase_ == Phase::closed) return;
+  if (out_.empty()) {
+    env_.cork(this, data);
+  } else {
+    out_.append(data);
+  }
+}
+
+void Connection::flush_cork(std::string_view corked, std::string_view more) {
+  if (broken_ || phase_ == Phase::closed) return;
+  std::size_t sent = 0;
+  if (!held_ && out_.empty()) {
+    iovec parts[2] = {{const_cast<char*>(corked.data()), corked.size()},
+                      {const_cast<char*>(more.data()), more.size()}};
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = more.empty() ? 1 : 2;
+    const ssize_t count = more.empty() ? send(this->fd, corked.data(), corked.size(), MSG_NOSIGNAL)
+                                       : sendmsg(this->fd, &message, MSG_NOSIGNAL);
+    if (count >= 0) {
+      sent = static_cast<std::size_t>(count);
+    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+      // Not here and now: this may run below a call-back of another connection's worker.
+      broken_ = true;
+      go_on_later();
+      return;
+    }
+  }
+  if (sent < corked.size()) {
+    out_.append(corked.substr(sent));
+    sent = corked.size();
+  }
+  out_.append(more.substr(std::min(sent - corked.size(), more.size())));
+}
+
+void Connection::flush_backlog() {
+  if (held_ || broken_) return;
+  while (!out_.empty()) {
+    const ssize_t count = send(this->fd, out_.data(), out_.size(), MSG_NOSIGNAL);
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+      broken_ = true;
+      go_on_later();
+      return;
+    }
+    out_.consume(static_cast<std::size_t>(count));
+  }
+  if (out_.empty()) out_.release();
+  if (out_.size() <= kLowWater && exchanging_) exchange_.client_drained();
+  if (out_.empty() && phase_ == Phase::idle && !keep_alive_) linger_and_close();
+}
+
+}  // namespace smg

@@ -1,0 +1,186 @@
+// The way back: what the worker answers, and what the client gets of it.
+#include <ctime>
+
+#include "host/base/views.hpp"
+#include "host/routing/error_reply.hpp"
+#include "host/routing/exchange.hpp"
+
+namespace smg {
+namespace {
+
+// A plain answer up to this size is held until it is complete.
+constexpr std::uint64_t kHoldLimit = 256 * 1024;
+// A refusal longer than this is not read to its end.
+constexpr std::uint64_t kDropLimit = 64 * 1024;
+
+std::string_view error_type(std::uint32_t status) {
+  if (status == 400) return "validation_error";
+  if (status == 404) return "no_workers";
+  if (status == 408 || status == 504) return "timeout";
+  if (status >= 500) return "backend_error";
+  return "internal_error";
+}
+
+}  // namespace
+
+std::int32_t Exchange::on_head(const smg_response_head& head) {
+  status_ = head.status;
+  state_.upstream_response(status_).add();
+  if (should_retry(status_)) {
+    // What it says is read to the end while we wait, so that its connection can be used again.
+    dropping_ = true;
+    retry_later();
+    return SMG_CONTINUE;
+  }
+  if (status_ < 300) {
+    router_series(2).observe(static_cast<double>(state_.loop.now() - started_) / 1e9);
+  } else if (status_ >= 400) {
+    count_final(status_);
+  }
+  if (rerank_ != nullptr && status_ < 300) {
+    answer_ = std::make_unique<Bytes>();
+    return SMG_CONTINUE;
+  }
+  RelayedHead relayed;
+  relayed.status = head.status;
+  relayed.headers = {head.headers, head.header_count};
+  relayed.content_length = head.content_length;
+  relayed.worker_url = worker_->url();
+  relayed.event_stream = streaming_;
+  relayed.hold = !streaming_ && head.content_length <= static_cast<std::int64_t>(kHoldLimit);
+  head_sent_ = true;
+  held_ = client_->begin_response(relayed);
+  return SMG_CONTINUE;
+}
+
+std::int32_t Exchange::on_data(std::string_view data) {
+  if (dropping_) {
+    held_bytes_ += data.size();
+    if (held_bytes_ <= kDropLimit) return SMG_CONTINUE;
+    cancel_stream(status_ < 500);
+    return SMG_PAUSE;
+  }
+  if (answer_ != nullptr) {
+    if (answer_->size() + data.size() > state_.config.server.max_payload_size) {
+      cancel_stream(false);
+      fail(502, "upstream_response_too_large",
+           "The worker's answer is larger than max_payload_size allows", false);
+      return SMG_PAUSE;
+    }
+    answer_->append(data);
+    return SMG_CONTINUE;
+  }
+  if (held_ && (held_bytes_ += data.size()) > kHoldLimit) {
+    held_ = false;
+    client_->release_response();
+  }
+  if (client_->send_body(data) || held_) return SMG_CONTINUE;
+  paused_ = true;
+  return SMG_PAUSE;
+}
+
+void Exchange::on_end(const smg_outcome& outcome) {
+  state_.table.erase(ticket_);
+  if (outcome.resends > 0) state_.send_retries.add(outcome.resends);
+  if (dropping_) {
+    dropping_ = false;
+    leave_worker(status_ < 500);
+    return;
+  }
+  if (outcome.kind == SMG_END_COMPLETE && status_ != 0) {
+    leave_worker(status_ < 500);
+    finish_answer();
+    return;
+  }
+  const std::string worker_url = worker_->url();
+  const std::string detail(text(outcome.detail));
+  leave_worker(false);
+  if (head_sent_ && !held_) {
+    state_.families.router_responses_cut.add();
+    state_.families.router_request_errors
+        .with({"http", "regular", "http", model_, route_->label, "backend_error"})
+        .add();
+    submitted_ = false;
+    release_buffer();
+    client_->cut_response();
+    return;
+  }
+  if (head_sent_) {
+    head_sent_ = held_ = false;
+    client_->take_back_response();
+  }
+  std::uint32_t status = 500;
+  std::string_view code = "call_upstream_request_error";
+  if (status_ != 0) {
+    code = "read_response_body_failed";
+  } else if (outcome.kind == SMG_END_TIMEOUT) {
+    status = 504;
+    code = "call_upstream_timeout";
+  } else if (outcome.kind == SMG_END_BAD_RESPONSE || outcome.kind == SMG_END_ENGINE_ERROR) {
+    status = 502;
+    code = "call_upstream_decode_error";
+  } else if (outcome.kind == SMG_END_REFUSED) {
+    code = "call_upstream_builder_error";
+  }
+  answer_.reset();
+  // Once the worker has answered, a failure of its body is not tried again.
+  fail(status, code,
+       "Request to worker '" + worker_url + "' failed" + (detail.empty() ? "" : ": " + detail),
+       status_ == 0, worker_url);
+}
+
+void Exchange::finish_answer() {
+  if (answer_ != nullptr) {
+    finish_rerank();
+    return;
+  }
+  submitted_ = false;
+  release_buffer();
+  client_->end_response();
+}
+
+void Exchange::finish_rerank() {
+  std::string answer;
+  const auto worker_answer = std::move(answer_);
+  if (!build_rerank_answer(worker_answer->view(), *rerank_, std::time(nullptr), answer)) {
+    fail(500, "rerank_response_build_failed", "The worker's rerank answer is not a result array",
+         false);
+    return;
+  }
+  submitted_ = false;
+  release_buffer();
+  client_->reply({.status = 200, .content_type = "application/json", .body = answer});
+}
+
+void Exchange::fail(std::uint32_t status, std::string_view code, std::string_view message,
+                    bool may_retry, std::string_view worker_url) {
+  state_.families.router_upstream_responses.with({"http", std::to_string(status), code}).add();
+  if (may_retry && should_retry(status)) {
+    retry_later();
+    return;
+  }
+  count_final(status);
+  const std::string body = error_body(status, code, message);
+  submitted_ = false;
+  release_buffer();
+  client_->reply({.status = status,
+                  .content_type = "application/json",
+                  .body = body,
+                  .error_code = code,
+                  .worker_url = worker_url});
+}
+
+void Exchange::count_final(std::uint32_t status) {
+  state_.families.router_request_errors
+      .with({"http", "regular", "http", model_, route_->label, error_type(status)})
+      .add();
+}
+
+void Exchange::client_drained() {
+  if (!paused_ || worker_ == nullptr) return;
+  paused_ = false;
+  const Endpoint& endpoint = *worker_->endpoint();
+  endpoint.api().resume(endpoint.transport().self, stream_number_);
+}
+
+}  // namespace smg
