@@ -43,6 +43,11 @@ Gateway::Gateway(Config config, const PluginRegistry& plugins)
       resolver_(loops_),
       endpoints_(loops_) {
   install_loop_service(&loops_, &resolver_);
+  publish_.owner = this;
+  publish_.run = [](smg_task* task) {
+    const Gateway& self = *static_cast<Task*>(task)->owner;
+    if (self.registry_ != nullptr) self.registry_->publish();
+  };
 }
 
 HostServices Gateway::services() {
@@ -125,10 +130,12 @@ std::string Gateway::create_parts() {
   for (const auto& [model, name] : config_.policy.models) {
     if (auto error = create_policy(name); !error.empty()) return error;
   }
-  registry_ =
-      std::make_unique<Registry>(endpoints_, families_, bus_, [this](std::string_view model) {
+  registry_ = std::make_unique<Registry>(
+      endpoints_, families_, bus_,
+      [this](std::string_view model) {
         return &policies_.find(config_.policy.name_for(model))->second.ref;
-      });
+      },
+      [this] { loops_.control().defer(&publish_); });
   startup_ = std::make_unique<Startup>(loops_.control(), *registry_, config_);
   for (const auto& spec : config_.workers) {
     std::string error;

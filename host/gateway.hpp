@@ -46,6 +46,10 @@ class Gateway {
     TransportRef ref;
   };
 
+  struct Task : smg_task {
+    Gateway* owner;
+  };
+
   HostServices services();
   std::string create_policy(const std::string& name);
   // The transport for a worker, created at first use; nullptr and a sentence if there is none.
@@ -64,6 +68,7 @@ class Gateway {
   std::map<std::string, PolicyEntry, std::less<>> policies_;
   std::map<std::string, TransportEntry, std::less<>> transports_;
   std::unique_ptr<Registry> registry_;
+  Task publish_{};  // what changed in the registry during a turn
   std::unique_ptr<Startup> startup_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<MetricsListener> metrics_listener_;

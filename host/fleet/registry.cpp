@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "host/base/views.hpp"
 
 namespace smg {
 
-Registry::Registry(Endpoints& endpoints, Families& families, Bus& bus, PolicyFor policy_for)
-    : endpoints_(endpoints), families_(families), bus_(bus), policy_for_(std::move(policy_for)) {
+Registry::Registry(Endpoints& endpoints, Families& families, Bus& bus, PolicyFor policy_for,
+                   std::function<void()> publish_soon)
+    : endpoints_(endpoints),
+      families_(families),
+      bus_(bus),
+      policy_for_(std::move(policy_for)),
+      publish_soon_(std::move(publish_soon)) {
   auto empty = std::make_shared<FleetSnapshot>();
   empty->all = make_pool("unknown", {});
   empty->needs = empty->all->policy->needs;
@@ -22,61 +28,49 @@ std::shared_ptr<const FleetSnapshot> Registry::snapshot() const {
 
 std::shared_ptr<Worker> Registry::find(std::uint64_t ref) const {
   const std::lock_guard lock(mutex_);
-  for (const auto& worker : workers_) {
-    if (worker->view().ref == ref) return worker;
-  }
-  return nullptr;
+  const auto found = by_ref_.find(ref);
+  return found == by_ref_.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<Worker> Registry::add(WorkerDescription description, const TransportRef& transport,
                                       std::string& error) {
-  std::shared_ptr<Worker> worker;
-  std::shared_ptr<const FleetSnapshot> before;
-  std::uint32_t slot = 0;
-  std::uint64_t ref = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& present : workers_) {
-      if (present->url() == description.url) {
-        error = "worker " + description.url + " is registered already";
-        return nullptr;
-      }
-    }
-    slot = next_slot_;
-    if (free_slots_.empty()) {
-      ++next_slot_;
-    } else {
-      slot = free_slots_.back();
-      free_slots_.pop_back();
-    }
-    ref = next_ref_++;
+  if (!urls_.insert(description.url).second) {
+    error = "worker " + description.url + " is registered already";
+    return nullptr;
   }
-  // Membership changes on this thread only, so nobody takes the URL meanwhile; no lock is held in a
-  // plugin.
+  std::uint32_t slot = next_slot_;
+  if (free_slots_.empty()) {
+    ++next_slot_;
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  const std::uint64_t ref = next_ref_++;
   auto live = std::make_shared<LiveBlock>();
+  // No lock is held in a plugin.
   auto endpoint = endpoints_.open(transport, description, live, ref, slot, error);
+  if (endpoint == nullptr) {
+    urls_.erase(description.url);
+    free_slots_.push_back(slot);
+    return nullptr;
+  }
+  const Series active = families_.worker_requests_active.with({description.url});
+  families_.worker_health.with({description.url}).set(0);
+  auto worker = std::make_shared<Worker>(std::move(description), std::move(live), ref, slot,
+                                         std::move(endpoint), active);
   {
     const std::lock_guard lock(mutex_);
-    if (endpoint == nullptr) {
-      free_slots_.push_back(slot);
-      return nullptr;
-    }
-    const Series active = families_.worker_requests_active.with({description.url});
-    worker = std::make_shared<Worker>(std::move(description), std::move(live), ref, slot,
-                                      std::move(endpoint), active);
-    families_.worker_health.with({worker->url()}).set(0);
     workers_.push_back(worker);
-    before = publish();
+    by_ref_.emplace(ref, worker);
   }
-  tell_policies(*before);
   announce(SMG_EVENT_WORKER_ADDED, *worker);
+  changed();
   return worker;
 }
 
 std::shared_ptr<Worker> Registry::update(const std::shared_ptr<Worker>& worker,
                                          WorkerDescription description) {
   std::shared_ptr<Worker> fresh;
-  std::shared_ptr<const FleetSnapshot> before;
   {
     const std::lock_guard lock(mutex_);
     const auto place = std::find(workers_.begin(), workers_.end(), worker);
@@ -85,37 +79,42 @@ std::shared_ptr<Worker> Registry::update(const std::shared_ptr<Worker>& worker,
                                      worker->view().slot, worker->endpoint(),
                                      worker->requests_active());
     *place = fresh;
-    before = publish();
+    by_ref_.erase(worker->view().ref);
+    by_ref_.emplace(fresh->view().ref, fresh);
   }
-  tell_policies(*before);
   announce(SMG_EVENT_WORKER_UPDATED, *fresh);
+  changed();
   return fresh;
 }
 
 void Registry::remove(const std::shared_ptr<Worker>& worker) {
-  std::shared_ptr<const FleetSnapshot> before;
   {
     const std::lock_guard lock(mutex_);
     const auto place = std::find(workers_.begin(), workers_.end(), worker);
     if (place == workers_.end()) return;
     workers_.erase(place);
-    free_slots_.push_back(worker->view().slot);
-    families_.worker_health.with({worker->url()}).set(-1);
-    before = publish();
+    by_ref_.erase(worker->view().ref);
   }
-  tell_policies(*before);
+  set_state(*worker, SMG_STATE_STATUS_MASK, SMG_STATUS_DRAINING);
+  urls_.erase(worker->url());
+  free_slots_.push_back(worker->view().slot);
+  families_.worker_health.with({worker->url()}).set(-1);
   announce(SMG_EVENT_WORKER_REMOVED, *worker);
+  changed();
 }
 
 void Registry::remove_all() {
-  for (;;) {
-    std::shared_ptr<Worker> last;
-    {
-      const std::lock_guard lock(mutex_);
-      if (workers_.empty()) return;
-      last = workers_.back();
-    }
-    remove(last);
+  while (!workers_.empty()) remove(workers_.back());
+  publish();
+}
+
+void Registry::changed() {
+  if (!publish_soon_) {
+    dirty_ = true;
+    publish();
+  } else if (!dirty_) {
+    dirty_ = true;
+    publish_soon_();
   }
 }
 
@@ -149,7 +148,20 @@ std::uint32_t Registry::set_state(const Worker& worker, std::uint32_t mask, std:
   return before;
 }
 
-std::shared_ptr<const FleetSnapshot> Registry::publish() {
+void Registry::publish() {
+  if (!dirty_) return;
+  dirty_ = false;
+  const std::shared_ptr<const FleetSnapshot> now = make_snapshot();
+  std::shared_ptr<const FleetSnapshot> before;
+  {
+    const std::lock_guard lock(mutex_);
+    before = std::exchange(snapshot_, now);
+    generation_.store(now->generation, std::memory_order_release);
+  }
+  tell_policies(*before, *now);
+}
+
+std::shared_ptr<const FleetSnapshot> Registry::make_snapshot() {
   auto next = std::make_shared<FleetSnapshot>();
   next->workers = workers_;
   std::map<std::string_view, std::vector<std::shared_ptr<Worker>>> by_model;
@@ -173,20 +185,16 @@ std::shared_ptr<const FleetSnapshot> Registry::publish() {
   next->needs = next->all->policy->needs;
   for (const auto& [model, pool] : next->pools) next->needs |= pool->policy->needs;
   next->generation = snapshot_->generation + 1;
-  auto before = std::move(snapshot_);
-  snapshot_ = std::move(next);
-  generation_.store(snapshot_->generation, std::memory_order_release);
-  return before;
+  return next;
 }
 
-void Registry::tell_policies(const FleetSnapshot& before) const {
-  const auto now = snapshot();
+void Registry::tell_policies(const FleetSnapshot& before, const FleetSnapshot& now) const {
   const auto tell = [](const Pool& pool, const smg_pool* old_view, const smg_pool* new_view) {
     if (pool.policy->api->pool_changed != nullptr) {
       pool.policy->api->pool_changed(pool.policy->self, old_view, new_view);
     }
   };
-  for (const auto& [model, pool] : now->pools) {
+  for (const auto& [model, pool] : now.pools) {
     const auto old = before.pools.find(model);
     if (old == before.pools.end()) {
       tell(*pool, nullptr, &pool->view);
@@ -195,7 +203,7 @@ void Registry::tell_policies(const FleetSnapshot& before) const {
     }
   }
   for (const auto& [model, pool] : before.pools) {
-    if (!now->pools.contains(model)) tell(*pool, &pool->view, nullptr);
+    if (!now.pools.contains(model)) tell(*pool, &pool->view, nullptr);
   }
 }
 

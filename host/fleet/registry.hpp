@@ -1,7 +1,10 @@
 // The registry of workers: who is there, which pools they form, and their state words.
 //
-// Membership changes on the control thread only. Snapshots are taken by any thread: compare
-// generation(), then fetch. State words change through set_state(), from any thread.
+// Membership changes on the control thread only, and is published as snapshots. A snapshot costs as
+// much as there are workers, so changes that come together are published together: a worker that is
+// added may be missing for a turn of the control loop, one that is removed is out of routing at
+// once by its state word. Snapshots are taken by any thread: compare generation(), then fetch.
+// State words change through set_state(), from any thread.
 #pragma once
 
 #include <atomic>
@@ -11,6 +14,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "host/bus/bus.hpp"
@@ -25,11 +30,14 @@ class Registry {
   // Which policy chooses for a model. The answer must outlive the registry.
   using PolicyFor = std::function<const PolicyRef*(std::string_view model)>;
 
-  Registry(Endpoints& endpoints, Families& families, Bus& bus, PolicyFor policy_for);
+  // `publish_soon` is told once when there is something to publish and has publish() called on the
+  // control thread; without it every change is published at once.
+  Registry(Endpoints& endpoints, Families& families, Bus& bus, PolicyFor policy_for,
+           std::function<void()> publish_soon = {});
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // [control] Opens an endpoint and publishes the worker as Pending. nullptr and a sentence in
+  // [control] Opens an endpoint and registers the worker as Pending. nullptr and a sentence in
   // `error`: the URL is taken, or the transport refused.
   std::shared_ptr<Worker> add(WorkerDescription description, const TransportRef& transport,
                               std::string& error);
@@ -41,6 +49,8 @@ class Registry {
   // closes.
   void remove(const std::shared_ptr<Worker>& worker);
   void remove_all();
+  // [control] Makes what has changed visible to loops and policies.
+  void publish();
 
   // [any] The present worker with that ref, or nullptr.
   std::shared_ptr<Worker> find(std::uint64_t ref) const;
@@ -53,9 +63,9 @@ class Registry {
   std::uint32_t set_state(const Worker& worker, std::uint32_t mask, std::uint32_t bits);
 
  private:
-  // REQUIRES: mutex_ held. Returns the snapshot before.
-  std::shared_ptr<const FleetSnapshot> publish();
-  void tell_policies(const FleetSnapshot& before) const;
+  void changed();
+  std::shared_ptr<const FleetSnapshot> make_snapshot();
+  void tell_policies(const FleetSnapshot& before, const FleetSnapshot& now) const;
   std::shared_ptr<const Pool> make_pool(std::string_view model,
                                         std::vector<std::shared_ptr<Worker>> members);
   void announce(std::uint32_t type, const Worker& worker);
@@ -64,11 +74,17 @@ class Registry {
   Families& families_;
   Bus& bus_;
   PolicyFor policy_for_;
+  std::function<void()> publish_soon_;
+  bool dirty_ = false;  // control thread
 
+  // Of what other threads read or write: snapshot_, by_ref_, state words. The control thread reads
+  // its own without it.
   mutable std::mutex mutex_;
   std::shared_ptr<const FleetSnapshot> snapshot_;
   std::atomic<std::uint64_t> generation_{0};
-  std::vector<std::shared_ptr<Worker>> workers_;
+  std::vector<std::shared_ptr<Worker>> workers_;  // in order of registration
+  std::unordered_map<std::uint64_t, std::shared_ptr<Worker>> by_ref_;
+  std::unordered_set<std::string> urls_;
   std::uint64_t next_ref_ = 1;
   std::uint64_t next_pool_generation_ = 1;  // unique over all pools, so it identifies one
   std::vector<std::uint32_t> free_slots_;

@@ -10,7 +10,7 @@
 
 namespace smg {
 
-struct Startup::Job {
+struct Startup::Job : std::enable_shared_from_this<Job> {
   Startup* owner = nullptr;  // nullptr: stopped
   std::shared_ptr<Worker> worker;
   std::uint64_t give_up_at = 0;
@@ -80,9 +80,7 @@ std::string Startup::begin(const WorkerSpec& spec, const TransportRef& transport
 }
 
 void Startup::probe(Job& job) {
-  for (const auto& candidate : jobs_) {
-    if (candidate.get() == &job) job.self = candidate;
-  }
+  job.self = job.shared_from_this();
   const Endpoint& endpoint = *job.worker->endpoint();
   smg_probe probe{};
   probe.struct_size = sizeof probe;

@@ -70,8 +70,8 @@ class Fleet {
     transport_.quiesce = transport_.close = [](void*) {};
     transport_ref_.api = &transport_;
     loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
-    registry_ = std::make_unique<Registry>(endpoints_, families_, bus_,
-                                           [this](std::string_view) { return &ref_; });
+    registry_ = std::make_unique<Registry>(
+        endpoints_, families_, bus_, [this](std::string_view) { return &ref_; }, [] {});
     for (std::size_t i = 0; i < workers; ++i) {
       WorkerDescription description;
       description.url = "http://worker-" + std::to_string(i) + ":8000";
@@ -79,6 +79,7 @@ class Fleet {
       const auto worker = registry_->add(description, transport_ref_, error);
       registry_->set_state(*worker, SMG_STATE_STATUS_MASK, SMG_STATUS_READY);
     }
+    registry_->publish();
   }
   ~Fleet() {
     registry_->remove_all();
