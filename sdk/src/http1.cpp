@@ -195,6 +195,9 @@ Step read_chunked_body(State& state, const char* data, std::size_t size) {
     beast::error_code ec;
     const std::size_t used = engine.put(boost::asio::const_buffer(at, shown), ec);
     if (ec == http::error::need_more) {
+      if (state.remaining == 0 && has_bare_line_end({at, shown})) {
+        return failure<kRequest>(state, Problem::grammar, ec);
+      }
       if (shown == max_framing) return failure<kRequest>(state, Problem::trailers, ec);
       return need_more(done);
     }
@@ -208,6 +211,9 @@ Step read_chunked_body(State& state, const char* data, std::size_t size) {
       }
       return complete(state, done);
     }
+  }
+  if (state.remaining == 0 && has_bare_line_end({data + done, size - done})) {
+    return failure<kRequest>(state, Problem::grammar, {});
   }
   return need_more(done);
 }

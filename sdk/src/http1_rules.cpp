@@ -27,8 +27,11 @@ Scan scan_head(const char* data, std::size_t size, std::size_t max, std::size_t&
   if (scanned == 0 && end > 0 && !is_visible(data[0])) return Scan::malformed;
   while (scanned < end) {
     if (scanned > 0 && data[scanned - 1] == '\n' && is_blank(data[scanned])) return Scan::malformed;
+    if (scanned > 0 && data[scanned - 1] == '\r' && data[scanned] != '\n') return Scan::malformed;
     const void* newline = std::memchr(data + scanned, '\n', end - scanned);
     if (newline == nullptr) {
+      const void* stray = std::memchr(data + scanned, '\r', end - scanned);
+      if (stray != nullptr && stray != data + end - 1) return Scan::malformed;
       scanned = end;
       break;
     }
@@ -38,6 +41,15 @@ Scan scan_head(const char* data, std::size_t size, std::size_t max, std::size_t&
     if (data[at - 2] == '\n') return Scan::complete;
   }
   return size > max ? Scan::too_long : Scan::incomplete;
+}
+
+bool has_bare_line_end(std::string_view lines) {
+  for (std::size_t at = lines.find_first_of("\r\n"); at != std::string_view::npos;
+       at = lines.find_first_of("\r\n", at + 2)) {
+    if (lines[at] == '\n') return true;
+    if (at + 1 < lines.size() && lines[at + 1] != '\n') return true;
+  }
+  return false;
 }
 
 bool has_folding(std::string_view lines) {

@@ -14,6 +14,10 @@ enum class Scan : std::uint8_t { incomplete, complete, malformed, too_long };
 // disagree about. `scanned` remembers where it stopped; when complete it is the length of the head.
 Scan scan_head(const char* data, std::size_t size, std::size_t max, std::size_t& scanned);
 
+// A line feed without a carriage return before it, or one of those that no line feed follows; the
+// last byte may still be waiting for it.
+bool has_bare_line_end(std::string_view lines);
+
 // A line of `lines` begins with a blank: some parsers take it as more of the value before it.
 bool has_folding(std::string_view lines);
 

@@ -154,11 +154,13 @@ void Connection::become_idle(uint64_t now) {
 void Connection::check_idle(uint32_t events) {
   if ((events & (SMG_READY_IN | SMG_READY_HANGUP)) == 0) return;
   // Nothing is due on an idle connection, with TLS the odd session ticket excepted.
-  if (tls_ != nullptr && (events & SMG_READY_HANGUP) == 0) {
-    char byte = 0;
-    if (tls_->receive(&byte, 1).state == Transfer::State::blocked) return;
-  }
-  close();
+  if (tls_ == nullptr || (events & SMG_READY_HANGUP) != 0 || !is_quiet()) close();
+}
+
+bool Connection::is_quiet() {
+  char byte = 0;
+  if (tls_ != nullptr) return tls_->receive(&byte, 1).state == Transfer::State::blocked;
+  return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
 void Connection::close() {

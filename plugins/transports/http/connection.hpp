@@ -42,6 +42,8 @@ class Connection final : private smg_watch, private smg_task {
   void resume();
 
   void become_idle(uint64_t now);
+  // Nothing has come on this idle connection, not even its end.
+  bool is_quiet();
   uint64_t idle_since() const { return idle_since_; }
 
   bool is_open() const { return state_ != State::closed; }

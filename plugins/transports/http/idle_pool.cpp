@@ -20,9 +20,14 @@ void IdlePool::put(Connection& connection) {
 }
 
 Connection* IdlePool::take() {
-  Connection* connection = list_.front();
-  if (connection != nullptr) list_.remove(*connection);
-  return connection;
+  while (Connection* connection = list_.front()) {
+    if (connection->is_quiet()) {
+      list_.remove(*connection);
+      return connection;
+    }
+    connection->close();
+  }
+  return nullptr;
 }
 
 void IdlePool::close_all() {

@@ -55,6 +55,15 @@ TEST_CASE("legal chunk extensions are skipped") {
                 "h\r\n!\r\n0;i=\"\xc3\xa9\t\"\r\n\r\n") == "hello!!"s + kDone);
 }
 
+TEST_CASE("framing with bare line ends is refused as soon as it is seen") {
+  for (const char* const body :
+       {"5\nhello", "5\n", "5\rhello", "1\r\na\n0\r\n\r\n", "1\r\na\r\n0\n\n", "1\r\na\r\n0\r\n\n",
+        "1\r\na\r\n0\r\nA: b\n\n", "1\r\na\r\n0\r\nA: b\r\n\n", "0\n\n"}) {
+    CAPTURE(body);
+    CHECK(verdict(body) == "error 400");
+  }
+}
+
 TEST_CASE("trailers are dropped, whatever they say") {
   CHECK(body_of("1\r\na\r\n0\r\nX-Checksum: 1\r\nConnection: close\r\nHost: b\r\n\r\n") ==
         "a"s + kDone);

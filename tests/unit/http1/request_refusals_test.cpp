@@ -81,6 +81,7 @@ TEST_CASE("line ends, foldings and blanks that parsers disagree about are refuse
       {"one in front", "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"a bare carriage return in a value", with("A: b\rC: d\r\n")},
       {"one in a name", with("A\rB: c\r\n")},
+      {"nothing but those", "GET / HTTP/1.1\rHost: a\r\r"},
       {"one behind the request line", "GET / HTTP/1.1\rHost: a\r\n\r\n"},
       {"one in front", "\rGET / HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"two carriage returns at a line end", with("A: b\r\r\n")},

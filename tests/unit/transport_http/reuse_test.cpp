@@ -187,6 +187,31 @@ TEST_CASE("bytes on an idle connection end it") {
   CHECK(second.status == 200);
 }
 
+TEST_CASE("bytes that came before the loop heard of them are nobody's answer") {
+  std::atomic<bool> babble{false};
+  std::atomic<bool> babbled{false};
+  ScriptedServer server([&](Peer& peer) {
+    peer.read_request();
+    peer.send(ok("mine"));
+    if (peer.number() == 1) {
+      while (!babble) std::this_thread::yield();
+      peer.send(ok("unasked"));
+      babbled = true;
+    }
+    peer.wait_closed();
+  });
+  Gateway gateway(server);
+  Call first;
+  REQUIRE(gateway.run(first));
+  babble = true;
+  while (!babbled) std::this_thread::yield();
+  // The bytes are in the socket, and no turn of the loop has passed.
+  Call second;
+  REQUIRE(gateway.run(second));
+  CHECK(second.answer == "mine");
+  CHECK(server.accepted() == 2);
+}
+
 TEST_CASE("idle connections are closed after their time, and not before") {
   ScriptedServer server(always(ok("{}")));
   Gateway gateway(server);
