@@ -3,15 +3,23 @@
 #include <Poco/Exception.h>
 #include <Poco/Net/HTTPRequestHandler.h>
 #include <Poco/Net/HTTPRequestHandlerFactory.h>
-#include <Poco/Net/HTTPServer.h>
+#include <Poco/Net/HTTPServerConnection.h>
 #include <Poco/Net/HTTPServerParams.h>
 #include <Poco/Net/HTTPServerRequest.h>
 #include <Poco/Net/HTTPServerResponse.h>
 #include <Poco/Net/IPAddress.h>
 #include <Poco/Net/ServerSocket.h>
+#include <Poco/Net/StreamSocket.h>
+#include <Poco/Net/TCPServer.h>
+#include <Poco/Net/TCPServerConnectionFactory.h>
 #include <Poco/ThreadPool.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "host/metrics/exposition.hpp"
@@ -76,8 +84,90 @@ Poco::Net::IPAddress parse_host(std::string_view host) {
   return address;
 }
 
-constexpr int kThreads = 4;
-constexpr int kTimeoutSeconds = 10;  // of a silent connection: it holds a thread
+constexpr int kThreads = 16;
+constexpr std::chrono::seconds kTimeout(10);  // for a whole scrape: its connection holds a thread
+
+// Cuts off connections that take too long, however busy they look.
+class Watchdog {
+ public:
+  Watchdog() : thread_([this] { run(); }) {}
+  ~Watchdog() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  void add(const void* connection, const Poco::Net::StreamSocket& socket) {
+    const std::lock_guard lock(mutex_);
+    watched_.emplace(connection, std::pair(Clock::now() + kTimeout, socket));
+  }
+  void remove(const void* connection) {
+    const std::lock_guard lock(mutex_);
+    watched_.erase(connection);
+  }
+  void cut_all() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [connection, entry] : watched_) cut(entry.second);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, std::chrono::seconds(1), [this] { return ended_; })) {
+      for (auto& [connection, entry] : watched_) {
+        if (Clock::now() >= entry.first) cut(entry.second);
+      }
+    }
+  }
+  static void cut(Poco::Net::StreamSocket& socket) {
+    try {
+      socket.shutdown();
+    } catch (const Poco::Exception&) {
+      // closed already
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ended_ = false;
+  std::map<const void*, std::pair<Clock::time_point, Poco::Net::StreamSocket>> watched_;
+  std::thread thread_;
+};
+
+class WatchedConnection : public Poco::Net::HTTPServerConnection {
+ public:
+  WatchedConnection(const Poco::Net::StreamSocket& socket, Poco::Net::HTTPServerParams::Ptr params,
+                    Poco::Net::HTTPRequestHandlerFactory::Ptr factory, Watchdog& watchdog)
+      : HTTPServerConnection(socket, std::move(params), std::move(factory)), watchdog_(watchdog) {
+    watchdog_.add(this, socket);
+  }
+  ~WatchedConnection() override { watchdog_.remove(this); }
+
+ private:
+  Watchdog& watchdog_;
+};
+
+class ConnectionFactory : public Poco::Net::TCPServerConnectionFactory {
+ public:
+  ConnectionFactory(const Metrics& metrics, Poco::Net::HTTPServerParams::Ptr params,
+                    Watchdog& watchdog)
+      : handlers_(new HandlerFactory(metrics)), params_(std::move(params)), watchdog_(watchdog) {}
+  Poco::Net::TCPServerConnection* createConnection(const Poco::Net::StreamSocket& socket) override {
+    return new WatchedConnection(socket, params_, handlers_, watchdog_);
+  }
+
+ private:
+  const Poco::Net::HTTPRequestHandlerFactory::Ptr handlers_;
+  const Poco::Net::HTTPServerParams::Ptr params_;
+  Watchdog& watchdog_;
+};
 
 }  // namespace
 
@@ -85,10 +175,14 @@ struct MetricsListener::Impl {
   Impl(const Metrics& metrics, Poco::Net::ServerSocket bound)
       : socket(std::move(bound)),
         pool("smg-metrics", 1, kThreads),
-        server(new HandlerFactory(metrics), pool, socket, parameters()) {
+        params(parameters()),
+        server(new ConnectionFactory(metrics, params, watchdog), pool, socket, params) {
     server.start();
   }
-  ~Impl() { server.stopAll(true); }
+  ~Impl() {
+    server.stop();
+    watchdog.cut_all();
+  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -96,14 +190,16 @@ struct MetricsListener::Impl {
     Poco::Net::HTTPServerParams::Ptr result = new Poco::Net::HTTPServerParams;
     result->setMaxThreads(kThreads);
     result->setMaxQueued(16);
-    result->setTimeout(Poco::Timespan(kTimeoutSeconds, 0));
-    result->setKeepAliveTimeout(Poco::Timespan(kTimeoutSeconds, 0));
+    result->setTimeout(Poco::Timespan(kTimeout.count(), 0));
+    result->setKeepAlive(false);
     return result;
   }
 
   Poco::Net::ServerSocket socket;
+  Watchdog watchdog;
   Poco::ThreadPool pool;
-  Poco::Net::HTTPServer server;
+  Poco::Net::HTTPServerParams::Ptr params;
+  Poco::Net::TCPServer server;
 };
 
 MetricsListener::MetricsListener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

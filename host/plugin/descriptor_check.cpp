@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kMaxPlugins = 64;
 constexpr std::uint32_t kMaxOptions = 256;
 constexpr std::uint32_t kMaxSchemes = 32;
-constexpr std::uint64_t kMaxText = 65536;
+constexpr std::uint64_t kMaxText = 4096;
 
 // What ABI 0.1 had of each struct: the least that a library may bring.
 constexpr std::size_t kLibrarySize = sizeof(smg_library);

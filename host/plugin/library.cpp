@@ -1,5 +1,7 @@
 #include "host/plugin/library.hpp"
 
+#include <dlfcn.h>
+
 #include <cerrno>
 #include <exception>
 #include <fstream>
@@ -8,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "host/plugin/canary.hpp"
+#include "host/plugin/descriptor_check.hpp"
 #include "host/plugin/elf_check.hpp"
 
 namespace smg {
@@ -41,6 +45,16 @@ std::string linker_words(std::string words, const std::filesystem::path& copy) {
   return words;
 }
 
+// All that opening and checking does with a library, and nothing with the result.
+void look_at(const std::filesystem::path& copy) {
+  void* const handle = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return;  // the reason is found again, in this process
+  const auto entry = reinterpret_cast<smg_plugin_entry_fn>(dlsym(handle, kEntry));
+  if (entry == nullptr) return;
+  std::string error;
+  check_library(entry(), error);
+}
+
 // Libraries that must stay mapped, kept for the life of the process.
 void keep_mapped(boost::dll::shared_library handle) {
   static auto* const kept = new std::vector<boost::dll::shared_library>;
@@ -68,6 +82,11 @@ std::shared_ptr<PluginLibrary> PluginLibrary::open(const std::filesystem::path& 
   library->file_ = file;
   library->copy_ = run_dir.add(file.stem().string(), content, problem);
   if (library->copy_.empty()) {
+    error = prefix + problem;
+    return nullptr;
+  }
+  problem = try_in_child([&] { look_at(library->copy_); });
+  if (!problem.empty()) {
     error = prefix + problem;
     return nullptr;
   }

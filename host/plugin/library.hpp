@@ -19,7 +19,8 @@ class PluginLibrary {
  public:
   // Reads, checks (an ELF library for this machine, whole), copies to `run_dir` and opens `file`,
   // and asks it for its table. nullptr, and a sentence in `error` that begins with the file, on
-  // failure. Code of the library runs: its constructors and smg_plugin_entry.
+  // failure. Code of the library runs, its constructors and smg_plugin_entry: in a child process
+  // first, so that one that crashes is refused like any other.
   static std::shared_ptr<PluginLibrary> open(const std::filesystem::path& file, RunDir& run_dir,
                                              std::string& error);
   ~PluginLibrary();

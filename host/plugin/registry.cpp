@@ -71,9 +71,10 @@ std::string PluginRegistry::load(const std::filesystem::path& file) {
 
   std::string error;
   const auto library = PluginLibrary::open(file, run_dir_, error);
-  if (library == nullptr) return error;
+  static constexpr const char* kWhatToDo = "; mend or remove it, or take it out of [plugins] paths";
+  if (library == nullptr) return error + kWhatToDo;
   const auto plugins = check_library(library->table(), error);
-  if (!error.empty()) return file.string() + ": " + error;
+  if (!error.empty()) return file.string() + ": " + error + kWhatToDo;
 
   bool unloadable = true;
   for (const auto& plugin : plugins) {

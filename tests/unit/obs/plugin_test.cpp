@@ -125,6 +125,22 @@ TEST_CASE_FIXTURE(Fixture, "bad libraries are refused with file and reason") {
   }
 }
 
+TEST_CASE_FIXTURE(Fixture,
+                  "a library that crashes, hangs on to nothing or lies about sizes is refused") {
+  for (const auto& [name, reason] : std::vector<std::pair<std::string, std::string>>{
+           {"crash_in_constructor", "crashes when it is loaded: "},
+           {"crash_in_entry", "crashes when it is loaded: "},
+           {"exit_in_entry", "ends the process when it is loaded (exit code 3)"},
+           {"entry_is_data", "crashes when it is loaded: "},
+           {"huge_stride", "crashes when it is loaded: "}}) {
+    CAPTURE(name);
+    const auto problems = load({built(name)});
+    REQUIRE(problems.size() == 1);
+    CAPTURE(problems[0]);
+    CHECK(problems[0].find(built(name) + ": " + reason) == 0);
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "files that are no library for this machine are refused") {
   const std::string good = content_of(built("good"));
   const auto refused = [&](const std::string& name, const std::string& content,
