@@ -75,7 +75,24 @@ void check_served(Draft& draft) {
     draft.problems.add(origin(draft, "server.dp_minimum_tokens_scheduler") +
                        ": this version does not choose data-parallel ranks");
   }
+  if (server.health_check_port) {
+    draft.problems.add(origin(draft, "server.health_check_port") +
+                       ": this version answers /health on the main port only");
+  }
+  if (server.stream_request_bodies_over != 0) {
+    draft.problems.add(origin(draft, "server.stream_request_bodies_over") +
+                       ": this version does not relay a request before it has arrived in full");
+  }
+  if (server.backend == "openai" || server.backend == "anthropic" || server.backend == "gemini") {
+    draft.problems.add(origin(draft, "server.backend") + ": is \"" + server.backend +
+                       "\", an external provider, which this version does not serve");
+  }
   for (const auto& worker : draft.config.workers) {
+    if (worker.url.base_path.ends_with("/v1")) {
+      draft.config.warnings.push_back("worker " + worker.url.text +
+                                      " ends in /v1: the gateway appends /v1/... itself, so "
+                                      "give the address before it");
+    }
     if (worker.worker_type == "regular") continue;
     draft.problems.add("worker " + worker.url.text + ": worker_type = \"" + worker.worker_type +
                        "\" is not served by this version; only regular is");

@@ -51,7 +51,8 @@ std::size_t parse_command(const std::vector<std::string>& words, ParsedCommand& 
     parsed.command = Command::kPluginsDescribe;
     parsed.plugin = words[at++];
   } else {
-    parsed.problems.add("plugins needs a verb: smg plugins list, or smg plugins describe NAME");
+    parsed.problems.add(
+        "say what to do with plugins: smg plugins list, or smg plugins describe NAME");
     return words.size();
   }
   return at;

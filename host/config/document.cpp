@@ -14,11 +14,11 @@ Position position(const toml::source_position& at) {
   return {at.line, at.column};
 }
 
-Node convert(const toml::node& from);
+Node convert(const toml::node& from, ParseFailure& failure);
 
-void add_children(Node& to, const toml::table& table) {
+void add_children(Node& to, const toml::table& table, ParseFailure& failure) {
   for (const auto& [key, value] : table) {
-    Node child = convert(value);
+    Node child = convert(value, failure);
     child.key = std::string(key.str());
     child.key_at = position(key.source().begin);
     to.children.push_back(std::move(child));
@@ -29,17 +29,28 @@ void add_children(Node& to, const toml::table& table) {
   });
 }
 
-Node convert(const toml::node& from) {
+// Settings end up in headers, addresses and paths, where such bytes would mean something else.
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == 0x7f;
+  });
+}
+
+Node convert(const toml::node& from, ParseFailure& failure) {
   Node node;
   node.at = position(from.source().begin);
   if (const auto* table = from.as_table()) {
-    add_children(node, *table);
+    add_children(node, *table, failure);
   } else if (const auto* array = from.as_array()) {
     node.kind = NodeKind::kArray;
-    for (const auto& item : *array) node.children.push_back(convert(item));
+    for (const auto& item : *array) node.children.push_back(convert(item, failure));
   } else if (const auto* text = from.as_string()) {
     node.kind = NodeKind::kString;
     node.text = text->get();
+    if (failure.reason.empty() && has_control(node.text)) {
+      failure.at = node.at;
+      failure.reason = "a text must be one line without control characters";
+    }
   } else if (const auto* integer = from.as_integer()) {
     node.kind = NodeKind::kInteger;
     node.integer = integer->get();
@@ -91,7 +102,7 @@ Node parse_document(std::string_view toml_text, ParseFailure& failure) {
   if (!check_lines(toml_text, failure)) return {};
   try {
     const toml::table table = toml::parse(toml_text);
-    return convert(table);
+    return convert(table, failure);
   } catch (const toml::parse_error& error) {
     failure.at = position(error.source().begin);
     failure.reason = std::string(error.description());

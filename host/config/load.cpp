@@ -230,6 +230,7 @@ Result<Config> finish(Draft draft, std::span<const smg_plugin* const> plugins) {
   for (const auto& [model, name] : draft.config.policy.models) {
     require_plugin(draft, plugins, SMG_KIND_POLICY, name, origin(draft, "policy.models"));
   }
+  require_transports(draft, plugins);
   check_together(draft);
   Result<Config> result;
   result.problems = std::move(draft.problems);

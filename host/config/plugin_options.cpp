@@ -6,6 +6,7 @@
 
 #include "host/base/views.hpp"
 #include "host/config/nearest.hpp"
+#include "smg/transport.h"
 
 namespace smg {
 namespace {
@@ -177,6 +178,28 @@ void require_plugin(Draft& draft, PluginSpan plugins, std::uint32_t kind, std::s
       where + ": no " + std::string(plugin_kind_name(kind)) + " is named '" + printable_text(name) +
       "'" + suggestion(name, names) + " (there are: " + (list.empty() ? "none" : list) +
       "; searched: " + (paths.empty() ? "nothing, [plugins] paths is empty" : paths) + ")");
+}
+
+void require_transports(Draft& draft, PluginSpan plugins) {
+  std::string schemes;
+  const auto offered = [&](std::string_view scheme) {
+    schemes.clear();
+    for (const auto* plugin : plugins) {
+      if (plugin->kind != SMG_KIND_TRANSPORT || plugin->api == nullptr) continue;
+      const auto& api = *static_cast<const smg_transport_api*>(plugin->api);
+      for (std::uint32_t i = 0; i < api.scheme_count; ++i) {
+        if (text(api.schemes[i]) == scheme) return true;
+        schemes += (schemes.empty() ? "" : ", ") + std::string(text(api.schemes[i]));
+      }
+    }
+    return schemes.empty();  // without any transport, that is said once, at the start
+  };
+  for (const auto& worker : draft.config.workers) {
+    if (offered(worker.url.scheme)) continue;
+    draft.problems.add("worker " + worker.url.text +
+                       ": no plugin offers a transport for the scheme '" + worker.url.scheme +
+                       "' (there are: " + schemes + ")");
+  }
 }
 
 void read_plugin_options(Draft& draft, PluginSpan plugins) {

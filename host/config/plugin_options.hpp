@@ -24,6 +24,9 @@ Setting option_setting(const smg_option& option);
 // not fit is added to draft.problems.
 void read_plugin_options(Draft& draft, std::span<const smg_plugin* const> plugins);
 
+// Adds a problem for each worker whose scheme no transport speaks.
+void require_transports(Draft& draft, std::span<const smg_plugin* const> plugins);
+
 // Adds a problem unless a plugin of that kind and name is there. `where` begins the message.
 void require_plugin(Draft& draft, std::span<const smg_plugin* const> plugins, std::uint32_t kind,
                     std::string_view name, const std::string& where);

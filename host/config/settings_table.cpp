@@ -177,6 +177,7 @@ std::string check_ascending(const OptionValue& value) {
     }
     last = number;
   }
+  if (numbers.size() > 100) return "must not have more than 100 numbers";
   return numbers.empty() ? "must have at least one number" : "";
 }
 

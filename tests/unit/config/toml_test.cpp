@@ -106,12 +106,21 @@ TEST_CASE("mistakes in a file are named with line, key, value and what is allowe
       {"[server]\nmax_payload_size = 100\nstream_request_bodies_over = 100\n",
        "x.toml:3: [server] stream_request_bodies_over: is 100, must be below max_payload_size, "
        "which "
-       "is 100\n"},
+       "is 100\n"
+       "x.toml:3: [server] stream_request_bodies_over: this version does not relay a request "
+       "before "
+       "it has arrived in full\n"},
       {"[metrics]\nport = 30000\n",
        "x.toml:2: [metrics] port: is 30000, which is server.port already; choose another port\n"},
       {"[server]\nhealth_check_port = 29000\n",
        "[metrics] port: is 29000, which is server.health_check_port already; choose another "
-       "port\n"},
+       "port\n"
+       "x.toml:2: [server] health_check_port: this version answers /health on the main port "
+       "only\n"},
+      {"[[worker]]\nurl = \"http://a:1\"\napi_key = \"a\\r\\nb\"\n",
+       "x.toml:3:11: a text must be one line without control characters\n"},
+      {"[server]\nhost = \"127.0.0.1\\u0000\"\n",
+       "x.toml:2:8: a text must be one line without control characters\n"},
       // Not served.
       {"[server]\ndp_aware = true\n",
        "x.toml:2: [server] dp_aware: this version does not expand workers into data-parallel "
