@@ -9,7 +9,7 @@
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
 #include "host/loop/loop_service.hpp"
-#include "host/routing/exchange.hpp"
+#include "host/routing/stream_table.hpp"
 
 namespace smg {
 namespace {
@@ -60,7 +60,8 @@ HostServices Gateway::services() {
   services.bus = &bus_;
   services.loop = &loop_service();
   services.resolve = &resolve_service();
-  services.gateway = this;
+  services.fleet = &fleet_service();
+  services.gateway = &desk_;
   return services;
 }
 
@@ -110,7 +111,7 @@ const TransportRef* Gateway::transport_for(const WorkerSpec& spec, std::string& 
     auto instance = PluginInstance::create(
         plugin, services(),
         options == config_.plugin_options.end() ? PluginOptions{} : options->second,
-        &Exchange::sink(), error);
+        &StreamTable::sink(), error);
     if (instance == nullptr) return nullptr;
     announce_plugin(*instance, "running");
     TransportEntry& entry = transports_[name];
@@ -136,7 +137,17 @@ std::string Gateway::create_parts() {
         return &policies_.find(config_.policy.name_for(model))->second.ref;
       },
       [this] { loops_.control().defer(&publish_); });
-  startup_ = std::make_unique<Startup>(loops_.control(), *registry_, config_);
+  registry_->observe(this);
+  Loop& control = loops_.control();
+  calls_ = std::make_unique<Calls>(control, *registry_,
+                                   families_.plugin_faults.with({"transport", "late_call"}));
+  desk_ = {.control = &control, .registry = registry_.get(), .calls = calls_.get()};
+  if (auto error = create_monitors(); !error.empty()) return error;
+  health_checker_ = std::make_unique<HealthChecker>(control, *registry_, families_, config_);
+  check_.owner = this;
+  check_.fired = check;
+  control.set_timer(&check_, control.now() + WorkerLiveness::kCheckInterval);
+  startup_ = std::make_unique<Startup>(control, *registry_, config_);
   for (const auto& spec : config_.workers) {
     std::string error;
     const TransportRef* transport = transport_for(spec, error);
@@ -146,14 +157,73 @@ std::string Gateway::create_parts() {
   return {};
 }
 
+std::string Gateway::create_monitors() {
+  std::vector<MonitorRef> refs;
+  for (const auto& name : plugins_.names(SMG_KIND_MONITOR)) {
+    std::string error;
+    const auto options = config_.plugin_options.find({SMG_KIND_MONITOR, name});
+    auto instance = PluginInstance::create(
+        plugins_.find(SMG_KIND_MONITOR, name), services(),
+        options == config_.plugin_options.end() ? PluginOptions{} : options->second, nullptr,
+        error);
+    if (instance == nullptr) return error;
+    announce_plugin(*instance, "running");
+    refs.push_back({&instance->monitor(), instance->self(), name});
+    monitors_.push_back(std::move(instance));
+  }
+  load_desk_ = std::make_unique<LoadDesk>(loops_.control(), *registry_, families_, bus_);
+  load_poller_ = std::make_unique<LoadPoller>(
+      loops_.control(), *registry_, *load_desk_, config_, std::move(refs),
+      families_.plugin_faults.with({"monitor", "late_answer"}));
+  desk_.loads = load_poller_.get();
+  return {};
+}
+
+void Gateway::fleet_published() {
+  load_poller_->fleet_changed();
+  health_checker_->fleet_changed();
+}
+
+void Gateway::worker_left(const Worker& worker) {
+  load_poller_->evict(worker);
+  load_desk_->forget(worker);
+}
+
+void Gateway::check(smg_timer* timer) {
+  Gateway& self = *static_cast<Timer*>(timer)->owner;
+  Loop& control = self.loops_.control();
+  for (const auto& worker : self.registry_->snapshot()->workers) {
+    worker->runtime()->liveness().check(control.now());
+    worker->runtime()->breaker().look(control.now());
+  }
+  self.load_desk_->show_ages();
+  control.set_timer(timer, control.now() + WorkerLiveness::kCheckInterval);
+}
+
+// Nobody looks at the fleet any more; what runs through the transports is cancelled.
+void Gateway::end_parts() {
+  loops_.control().clear_timer(&check_);
+  registry_->observe(nullptr);
+  desk_.loads = nullptr;
+  startup_.reset();
+  health_checker_.reset();
+  load_poller_.reset();
+  load_desk_.reset();
+  registry_->remove_all();
+}
+
+std::string Gateway::prepare() {
+  std::string error;
+  loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
+  loops_.run_on(loops_.data_count(), [&] { error = create_parts(); });
+  return error;
+}
+
 std::string Gateway::start() {
   std::string error;
   metrics_listener_ =
       MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port, error);
   if (metrics_listener_ == nullptr) return error;
-  loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
-  loops_.run_on(loops_.data_count(), [&] { error = create_parts(); });
-  if (!error.empty()) return error;
   listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, config_);
   if (error = listener_->open(); !error.empty()) return error;
   smg_event_change event{};
@@ -161,6 +231,9 @@ std::string Gateway::start() {
   event.event.type = SMG_EVENT_CONFIG_APPLIED;
   event.after = 1;
   bus_.publish(event.event);
+  if (config_.workers.empty()) {
+    spdlog::warn("no workers: name some with --worker-urls or [[worker]]");
+  }
   spdlog::info("listening on {}:{}, metrics on {}/metrics, {} loops, policy {}",
                config_.server.host, listener_->port(), metrics_listener_->address(),
                loops_.data_count(), config_.policy.name);
@@ -172,7 +245,10 @@ void Gateway::shut_down(const std::atomic<bool>& hurry) {
   const std::uint64_t grace = seconds_to_ns(config_.server.shutdown_grace_period_secs);
   const std::uint64_t begun = Loop::clock();
   const std::uint64_t settle = std::min(grace / 2, seconds_to_ns(5));
-  spdlog::info("draining: no longer ready, {} requests running", listener_->busy());
+  spdlog::info(
+      "draining: {} requests running; no longer ready, accepting for {:.1f} s more so that load "
+      "balancers notice; a second signal ends at once",
+      listener_->busy(), static_cast<double>(settle) / 1e9);
   listener_->announce_draining();
   wait_until([] { return false; }, begun + settle, hurry);
   listener_->stop_accepting();
@@ -184,10 +260,7 @@ void Gateway::shut_down(const std::atomic<bool>& hurry) {
 Gateway::~Gateway() {
   listener_.reset();
   if (registry_ != nullptr) {
-    loops_.run_on(loops_.data_count(), [&] {
-      startup_.reset();
-      registry_->remove_all();
-    });
+    loops_.run_on(loops_.data_count(), [&] { end_parts(); });
     const std::atomic<bool> patient{false};
     if (!wait_until([&] { return endpoints_.all_closed(); }, Loop::clock() + seconds_to_ns(5),
                     patient)) {
@@ -196,6 +269,9 @@ Gateway::~Gateway() {
   }
   if (!policies_.empty() || !transports_.empty()) {
     loops_.run_on(loops_.data_count(), [&] {
+      calls_.reset();
+      monitors_.clear();
+      desk_ = {};
       registry_.reset();
       transports_.clear();
       policies_.clear();

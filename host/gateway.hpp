@@ -1,7 +1,7 @@
 // The whole gateway: everything that runs between start and stop, put together in one place.
 //
-// Used from the main thread. start() gives a sentence when the gateway cannot run; then, as after
-// shut_down(), the object can only be destroyed.
+// Used from the main thread. prepare() and start() give a sentence when the gateway cannot run;
+// then, as after shut_down(), the object can only be destroyed.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,15 @@
 
 #include "host/bus/bus.hpp"
 #include "host/config/config.hpp"
+#include "host/fleet/calls.hpp"
 #include "host/fleet/endpoint.hpp"
+#include "host/fleet/fleet_service.hpp"
+#include "host/fleet/health_checker.hpp"
 #include "host/fleet/registry.hpp"
 #include "host/fleet/startup.hpp"
 #include "host/http/listener.hpp"
+#include "host/load/load_desk.hpp"
+#include "host/load/load_poller.hpp"
 #include "host/loop/loop_group.hpp"
 #include "host/loop/resolver.hpp"
 #include "host/metrics/families.hpp"
@@ -24,13 +29,16 @@
 
 namespace smg {
 
-class Gateway {
+class Gateway final : private Registry::Observer {
  public:
   Gateway(Config config, const PluginRegistry& plugins);
-  ~Gateway();
+  ~Gateway() override;
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
+  // Makes everything that the configuration asks for.
+  std::string prepare();
+  // Listens. REQUIRES: prepare() had nothing to say.
   std::string start();
   // Readiness off, settle, stop accepting, wait for running answers, close. `hurry` set from
   // elsewhere ends the waiting.
@@ -49,12 +57,22 @@ class Gateway {
   struct Task : smg_task {
     Gateway* owner;
   };
+  struct Timer : smg_timer {
+    Gateway* owner;
+  };
 
   HostServices services();
   std::string create_policy(const std::string& name);
   // The transport for a worker, created at first use; nullptr and a sentence if there is none.
   const TransportRef* transport_for(const WorkerSpec& spec, std::string& error);
-  std::string create_parts();  // [control]
+  std::string create_parts();     // [control]
+  std::string create_monitors();  // [control]
+  void end_parts();               // [control]
+  static void check(smg_timer* timer);
+
+  // Registry::Observer
+  void fleet_published() override;
+  void worker_left(const Worker& worker) override;
   void announce_plugin(const PluginInstance& instance, std::string_view state);
 
   const Config config_;
@@ -69,6 +87,13 @@ class Gateway {
   std::map<std::string, TransportEntry, std::less<>> transports_;
   std::unique_ptr<Registry> registry_;
   Task publish_{};  // what changed in the registry during a turn
+  FleetDesk desk_;
+  std::vector<std::unique_ptr<PluginInstance>> monitors_;
+  std::unique_ptr<Calls> calls_;
+  std::unique_ptr<LoadDesk> load_desk_;
+  std::unique_ptr<LoadPoller> load_poller_;
+  std::unique_ptr<HealthChecker> health_checker_;
+  Timer check_{};  // liveness and breakers
   std::unique_ptr<Startup> startup_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<MetricsListener> metrics_listener_;

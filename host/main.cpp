@@ -83,7 +83,7 @@ class Application final : public Poco::Util::ServerApplication {
     const auto run_dir = RunDir::make(draft.value->config.plugins.run_dir, error);
     if (run_dir == nullptr) {
       std::cerr << error << "\n";
-      return EXIT_CANTCREAT;
+      return kBadConfiguration;
     }
     PluginRegistry plugins(*run_dir);
     const auto load_problems = plugins.load_all(resolve_origin(draft.value->config.plugins.paths));
@@ -138,7 +138,10 @@ class Application final : public Poco::Util::ServerApplication {
     int code = EXIT_OK;
     {
       Gateway gateway(std::move(config), plugins);
-      if (const auto error = gateway.start(); !error.empty()) {
+      if (const auto unfit = gateway.prepare(); !unfit.empty()) {
+        spdlog::error(unfit);
+        code = kBadConfiguration;
+      } else if (const auto error = gateway.start(); !error.empty()) {
         spdlog::error(error);
         code = EXIT_CONFIG;
       } else {

@@ -31,9 +31,9 @@ struct Endpoints::Closing : smg_task {
 
 std::shared_ptr<Endpoint> Endpoints::open(const TransportRef& transport,
                                           const WorkerDescription& description,
-                                          std::shared_ptr<LiveBlock> live, std::uint64_t ref,
+                                          std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,
                                           std::uint32_t slot, std::string& error) {
-  auto worker = std::make_unique<WorkerView>(description, &live->live, ref, slot);
+  auto worker = std::make_unique<WorkerView>(description, &runtime->live, ref, slot);
   std::array<char, 512> text;
   smg_error failure{text.data(), text.size(), 0};
   void* handle = nullptr;
@@ -43,7 +43,8 @@ std::shared_ptr<Endpoint> Endpoints::open(const TransportRef& transport,
     return nullptr;
   }
   open_.fetch_add(1, std::memory_order_relaxed);
-  auto endpoint = std::make_unique<Endpoint>(transport, std::move(worker), std::move(live), handle);
+  auto endpoint =
+      std::make_unique<Endpoint>(transport, std::move(worker), std::move(runtime), handle);
   return {endpoint.release(), [this](Endpoint* gone) { close(std::unique_ptr<Endpoint>(gone)); }};
 }
 

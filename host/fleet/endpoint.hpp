@@ -28,10 +28,10 @@ struct TransportRef {
 class Endpoint {
  public:
   Endpoint(const TransportRef& transport, std::unique_ptr<WorkerView> worker,
-           std::shared_ptr<LiveBlock> live, void* handle)
+           std::shared_ptr<WorkerRuntime> runtime, void* handle)
       : transport_(transport),
         worker_(std::move(worker)),
-        live_(std::move(live)),
+        runtime_(std::move(runtime)),
         handle_(handle) {}
 
   const TransportRef& transport() const { return transport_; }
@@ -41,7 +41,7 @@ class Endpoint {
  private:
   const TransportRef& transport_;
   std::unique_ptr<WorkerView> worker_;  // what the transport was shown: must stay until close
-  std::shared_ptr<LiveBlock> live_;
+  std::shared_ptr<WorkerRuntime> runtime_;
   void* handle_;
 };
 
@@ -53,7 +53,7 @@ class Endpoints {
   // [control] nullptr and a sentence in `error` if the transport refuses.
   std::shared_ptr<Endpoint> open(const TransportRef& transport,
                                  const WorkerDescription& description,
-                                 std::shared_ptr<LiveBlock> live, std::uint64_t ref,
+                                 std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,
                                  std::uint32_t slot, std::string& error);
   bool all_closed() const { return open_.load(std::memory_order_acquire) == 0; }
 

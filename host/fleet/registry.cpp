@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/base/views.hpp"
+#include "host/loop/loop.hpp"
 
 namespace smg {
 
@@ -46,9 +47,11 @@ std::shared_ptr<Worker> Registry::add(WorkerDescription description, const Trans
     free_slots_.pop_back();
   }
   const std::uint64_t ref = next_ref_++;
-  auto live = std::make_shared<LiveBlock>();
+  auto runtime = std::make_shared<WorkerRuntime>(*this, families_, bus_, description.url,
+                                                 description.runtime_settings, Loop::clock());
+  runtime->ref = ref;
   // No lock is held in a plugin.
-  auto endpoint = endpoints_.open(transport, description, live, ref, slot, error);
+  auto endpoint = endpoints_.open(transport, description, runtime, ref, slot, error);
   if (endpoint == nullptr) {
     urls_.erase(description.url);
     free_slots_.push_back(slot);
@@ -56,12 +59,15 @@ std::shared_ptr<Worker> Registry::add(WorkerDescription description, const Trans
   }
   const Series active = families_.worker_requests_active.with({description.url});
   families_.worker_health.with({description.url}).set(0);
-  auto worker = std::make_shared<Worker>(std::move(description), std::move(live), ref, slot,
+  auto worker = std::make_shared<Worker>(std::move(description), std::move(runtime), ref, slot,
                                          std::move(endpoint), active);
   {
     const std::lock_guard lock(mutex_);
     workers_.push_back(worker);
     by_ref_.emplace(ref, worker);
+    for (const auto& model : worker->description().models) {
+      families_.workers_overloaded.with({model}).add(0);
+    }
   }
   announce(SMG_EVENT_WORKER_ADDED, *worker);
   changed();
@@ -75,13 +81,19 @@ std::shared_ptr<Worker> Registry::update(const std::shared_ptr<Worker>& worker,
     const std::lock_guard lock(mutex_);
     const auto place = std::find(workers_.begin(), workers_.end(), worker);
     if (place == workers_.end()) return nullptr;
-    fresh = std::make_shared<Worker>(std::move(description), worker->live_block(), next_ref_++,
+    flag(*worker, false);
+    fresh = std::make_shared<Worker>(std::move(description), worker->runtime(), next_ref_++,
                                      worker->view().slot, worker->endpoint(),
                                      worker->requests_active());
     *place = fresh;
     by_ref_.erase(worker->view().ref);
     by_ref_.emplace(fresh->view().ref, fresh);
+    fresh->runtime()->ref = fresh->view().ref;
+    for (const auto& model : fresh->description().models) {
+      families_.workers_overloaded.with({model}).add(0);
+    }
   }
+  if (observer_ != nullptr) observer_->worker_left(*worker);
   announce(SMG_EVENT_WORKER_UPDATED, *fresh);
   changed();
   return fresh;
@@ -95,12 +107,25 @@ void Registry::remove(const std::shared_ptr<Worker>& worker) {
     workers_.erase(place);
     by_ref_.erase(worker->view().ref);
   }
-  set_state(*worker, SMG_STATE_STATUS_MASK, SMG_STATUS_DRAINING);
+  set_status(*worker, SMG_STATUS_DRAINING);
+  if (observer_ != nullptr) observer_->worker_left(*worker);
   urls_.erase(worker->url());
   free_slots_.push_back(worker->view().slot);
-  families_.worker_health.with({worker->url()}).set(-1);
+  show_removed(*worker);
   announce(SMG_EVENT_WORKER_REMOVED, *worker);
   changed();
+}
+
+// Series cannot be taken away: they show that there is nothing to show.
+void Registry::show_removed(const Worker& worker) const {
+  const std::string& url = worker.url();
+  families_.worker_health.with({url}).set(-1);
+  families_.worker_cb_state.with({url}).set(-1);
+  families_.worker_cb_failures.with({url}).set(0);
+  families_.worker_cb_successes.with({url}).set(0);
+  for (const Veto veto : {Veto::unreachable, Veto::wedged}) {
+    families_.worker_stalled.with({url, name_of(veto)}).set(0);
+  }
 }
 
 void Registry::remove_all() {
@@ -118,34 +143,74 @@ void Registry::changed() {
   }
 }
 
-std::uint32_t Registry::set_state(const Worker& worker, std::uint32_t mask, std::uint32_t bits) {
-  std::uint32_t before = 0;
-  std::uint32_t after = 0;
-  {
-    // Serialises writers only: readers load the word without it.
-    const std::lock_guard lock(mutex_);
-    before = worker.state();
-    after = (before & ~mask) | bits;
-    // Odd while the word changes: who sees the new word sees an epoch that has moved.
-    const bool moves = smg_state_eligible(before) != smg_state_eligible(after);
-    if (moves) __atomic_fetch_add(&epoch_, std::uint64_t{1}, __ATOMIC_RELEASE);
-    __atomic_store_n(&worker.live().state, after, __ATOMIC_RELEASE);
-    if (moves) __atomic_fetch_add(&epoch_, std::uint64_t{1}, __ATOMIC_RELEASE);
-  }
-  if (((before ^ after) & SMG_STATE_STATUS_MASK) != 0) {
-    families_.worker_health.with({worker.url()})
-        .set((after & SMG_STATE_STATUS_MASK) == SMG_STATUS_READY ? 1 : 0);
-    smg_event_change event{};
-    event.event.struct_size = sizeof event;
-    event.event.type = SMG_EVENT_WORKER_STATUS;
-    event.event.worker_ref = worker.view().ref;
-    event.event.worker_url = worker.view().url;
-    event.before = before & SMG_STATE_STATUS_MASK;
-    event.after = after & SMG_STATE_STATUS_MASK;
-    event.text = view(status_name(after));
-    bus_.publish(event.event);
-  }
+std::uint32_t Registry::set_bits(LiveBlock& block, std::uint32_t mask, std::uint32_t bits) {
+  const std::lock_guard lock(mutex_);
+  return write_bits(block, mask, bits);
+}
+
+// The lock serialises writers only: readers load the word without it.
+std::uint32_t Registry::write_bits(LiveBlock& block, std::uint32_t mask, std::uint32_t bits) {
+  const std::uint32_t before = smg_worker_state(&block.live);
+  const std::uint32_t after = (before & ~mask) | bits;
+  // Odd while the word changes: who sees the new word sees an epoch that has moved.
+  const bool moves = smg_state_eligible(before) != smg_state_eligible(after);
+  if (moves) __atomic_fetch_add(&epoch_, std::uint64_t{1}, __ATOMIC_RELEASE);
+  __atomic_store_n(&block.live.state, after, __ATOMIC_RELEASE);
+  if (moves) __atomic_fetch_add(&epoch_, std::uint64_t{1}, __ATOMIC_RELEASE);
   return before;
+}
+
+void Registry::set_status(const Worker& worker, std::uint32_t status) {
+  std::uint32_t before = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (status != SMG_STATUS_READY) flag(worker, false);
+    before = write_bits(*worker.runtime(), SMG_STATE_STATUS_MASK, status) & SMG_STATE_STATUS_MASK;
+  }
+  if (before == status) return;
+  families_.worker_health.with({worker.url()}).set(status == SMG_STATUS_READY ? 1 : 0);
+  smg_event_change event{};
+  event.event.struct_size = sizeof event;
+  event.event.type = SMG_EVENT_WORKER_STATUS;
+  event.event.worker_ref = worker.view().ref;
+  event.event.worker_url = worker.view().url;
+  event.before = before;
+  event.after = status;
+  event.text = view(status_name(status));
+  bus_.publish(event.event);
+  if (before == SMG_STATUS_READY && observer_ != nullptr) observer_->worker_left(worker);
+}
+
+bool Registry::set_overloaded(const Worker& worker, bool overloaded) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!by_ref_.contains(worker.view().ref) ||
+        (worker.state() & SMG_STATE_STATUS_MASK) != SMG_STATUS_READY) {
+      return false;
+    }
+    if (!flag(worker, overloaded)) return true;
+  }
+  smg_event_change event{};
+  event.event.struct_size = sizeof event;
+  event.event.type = SMG_EVENT_VERDICT_CHANGED;
+  event.event.worker_ref = worker.view().ref;
+  event.event.worker_url = worker.view().url;
+  event.before = overloaded ? 0 : 1;
+  event.after = overloaded ? 1 : 0;
+  bus_.publish(event.event);
+  return true;
+}
+
+bool Registry::flag(const Worker& worker, bool overloaded) {
+  const bool before = (worker.state() & SMG_STATE_OVERLOADED) != 0;
+  if (before == overloaded) return false;
+  write_bits(*worker.runtime(), SMG_STATE_OVERLOADED, overloaded ? SMG_STATE_OVERLOADED : 0);
+  // Under the same lock, so that edges cannot be shown out of order.
+  for (const auto& model : worker.description().models) {
+    const std::int64_t count = overloaded_[model] += overloaded ? 1 : -1;
+    families_.workers_overloaded.with({model}).set(static_cast<double>(count));
+  }
+  return true;
 }
 
 void Registry::publish() {
@@ -159,6 +224,7 @@ void Registry::publish() {
     generation_.store(now->generation, std::memory_order_release);
   }
   tell_policies(*before, *now);
+  if (observer_ != nullptr) observer_->fleet_published();
 }
 
 std::shared_ptr<const FleetSnapshot> Registry::make_snapshot() {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -58,12 +59,34 @@ class Registry {
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   std::shared_ptr<const FleetSnapshot> snapshot() const;
 
-  // [any] Replaces the bits of `mask` in the worker's state word by `bits`; counts an epoch if
-  // eligibility moved and tells the bus if the status did. Returns the word before.
-  std::uint32_t set_state(const Worker& worker, std::uint32_t mask, std::uint32_t bits);
+  // Who wants to know what becomes of workers. [control]
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    virtual void fleet_published() = 0;
+    // It is registered no more (replaced or removed), or has left Ready: what is known of its load
+    // does not hold.
+    virtual void worker_left(const Worker& worker) = 0;
+  };
+  void observe(Observer* observer) { observer_ = observer; }  // [control]
+
+  // [any] Replaces the bits of `mask` in a state word by `bits`; counts an epoch if eligibility
+  // moved. Returns the word before.
+  std::uint32_t set_bits(LiveBlock& block, std::uint32_t mask, std::uint32_t bits);
+  // [any] SMG_STATUS_*. A worker that leaves Ready is not overloaded any more. Tells the bus and
+  // the observer if it changed.
+  void set_status(const Worker& worker, std::uint32_t status);
+  // [any] The verdict on its last report. Without effect, and false, if this worker is not
+  // registered any more or not Ready.
+  bool set_overloaded(const Worker& worker, bool overloaded);
 
  private:
   void changed();
+  void show_removed(const Worker& worker) const;
+  // REQUIRES: mutex_ held.
+  std::uint32_t write_bits(LiveBlock& block, std::uint32_t mask, std::uint32_t bits);
+  // REQUIRES: mutex_ held. True if the flag moved.
+  bool flag(const Worker& worker, bool overloaded);
   std::shared_ptr<const FleetSnapshot> make_snapshot();
   void tell_policies(const FleetSnapshot& before, const FleetSnapshot& now) const;
   std::shared_ptr<const Pool> make_pool(std::string_view model,
@@ -74,6 +97,7 @@ class Registry {
   Families& families_;
   Bus& bus_;
   PolicyFor policy_for_;
+  Observer* observer_ = nullptr;
   std::function<void()> publish_soon_;
   bool dirty_ = false;  // control thread
 
@@ -85,6 +109,7 @@ class Registry {
   std::vector<std::shared_ptr<Worker>> workers_;  // in order of registration
   std::unordered_map<std::uint64_t, std::shared_ptr<Worker>> by_ref_;
   std::unordered_set<std::string> urls_;
+  std::map<std::string, std::int64_t, std::less<>> overloaded_;  // workers so flagged, by model
   std::uint64_t next_ref_ = 1;
   std::uint64_t next_pool_generation_ = 1;  // unique over all pools, so it identifies one
   std::vector<std::uint32_t> free_slots_;

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
@@ -23,7 +24,43 @@ struct Startup::Job : std::enable_shared_from_this<Job> {
   std::shared_ptr<Job> self;
 };
 
-WorkerDescription describe_worker(const WorkerSpec& spec) {
+namespace {
+
+Ceilings gateway_ceilings(const Overload& overload) {
+  if (!overload.protection) return {};
+  return {.waiting_requests = static_cast<std::int64_t>(overload.waiting_requests),
+          .token_usage = overload.token_usage};
+}
+
+Ceilings own_ceilings(const WorkerOverload& overload) {
+  Ceilings ceilings;
+  if (overload.waiting_requests) {
+    ceilings.waiting_requests = static_cast<std::int64_t>(*overload.waiting_requests);
+  }
+  ceilings.token_usage = overload.token_usage;
+  return ceilings;
+}
+
+WorkerRuntime::Settings runtime_settings(const WorkerSpec& spec, const Config& config) {
+  const auto& own = spec.resilience;
+  const auto& common = config.circuit_breaker;
+  WorkerRuntime::Settings settings;
+  settings.breaker.failures = own.cb_failure_threshold.value_or(common.failure_threshold);
+  if (own.disable_circuit_breaker.value_or(common.disabled)) {
+    settings.breaker.failures = std::numeric_limits<std::uint32_t>::max();
+  }
+  settings.breaker.successes = own.cb_success_threshold.value_or(common.success_threshold);
+  settings.breaker.open_for =
+      seconds_to_ns(own.cb_timeout_secs.value_or(common.timeout_duration_secs));
+  settings.liveness = {.stall = seconds_to_ns(config.liveness.stall_secs),
+                       .wedge = seconds_to_ns(config.liveness.wedge_secs),
+                       .stale = seconds_to_ns(config.liveness.stale_secs)};
+  return settings;
+}
+
+}  // namespace
+
+WorkerDescription describe_worker(const WorkerSpec& spec, const Config& config) {
   WorkerDescription description;
   description.id = Poco::UUIDGenerator::defaultGenerator().createRandom().toString();
   description.url = spec.url.text;
@@ -35,9 +72,16 @@ WorkerDescription describe_worker(const WorkerSpec& spec) {
   description.priority = spec.priority;
   description.cost = spec.cost;
   description.models = spec.models;
-  description.runtime = spec.runtime;
+  description.runtime = spec.runtime.empty() ? config.server.backend : spec.runtime;
   description.api_key = spec.api_key;
   for (const auto& [key, value] : spec.labels) description.labels.emplace_back(key, value);
+  description.load_monitor_interval_secs = spec.load_monitor_interval_secs;
+  description.overload = spec.overload;
+  description.ceilings =
+      resolve_ceilings(own_ceilings(spec.overload), gateway_ceilings(config.overload));
+  description.health = spec.health;
+  description.resilience = spec.resilience;
+  description.runtime_settings = runtime_settings(spec, config);
   return description;
 }
 
@@ -59,7 +103,7 @@ void Startup::stop() {
 
 std::string Startup::begin(const WorkerSpec& spec, const TransportRef& transport) {
   std::string error;
-  auto worker = registry_.add(describe_worker(spec), transport, error);
+  auto worker = registry_.add(describe_worker(spec, config_), transport, error);
   if (worker == nullptr) return error;
   auto job = std::make_shared<Job>();
   job->owner = this;
@@ -110,7 +154,7 @@ void Startup::probed(void* context, const smg_probe_result* result) {
   if (now + interval > job->give_up_at) {
     spdlog::error("worker {} did not come up within {} s: {}", job->worker->url(),
                   self->config_.server.worker_startup_timeout_secs, failure);
-    self->registry_.set_state(*job->worker, SMG_STATE_STATUS_MASK, SMG_STATUS_FAILED);
+    self->registry_.set_status(*job->worker, SMG_STATUS_FAILED);
     return;
   }
   if (failure != job->last_failure) {
@@ -142,7 +186,7 @@ void Startup::succeed(Job& job, const smg_probe_result& result) {
   if (auto fresh = registry_.update(job.worker, std::move(description))) {
     job.worker = std::move(fresh);
   }
-  registry_.set_state(*job.worker, SMG_STATE_STATUS_MASK, SMG_STATUS_READY);
+  registry_.set_status(*job.worker, SMG_STATUS_READY);
   std::string models;
   for (const auto& model : job.worker->description().models) {
     models += (models.empty() ? "" : ", ") + model;

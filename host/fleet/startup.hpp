@@ -40,6 +40,6 @@ class Startup {
   std::vector<std::shared_ptr<Job>> jobs_;
 };
 
-WorkerDescription describe_worker(const WorkerSpec& spec);
+WorkerDescription describe_worker(const WorkerSpec& spec, const Config& config);
 
 }  // namespace smg

@@ -33,10 +33,11 @@ WorkerView::WorkerView(WorkerDescription description, const smg_worker_live* liv
   abi_.live = live;
 }
 
-Worker::Worker(WorkerDescription description, std::shared_ptr<LiveBlock> live, std::uint64_t ref,
-               std::uint32_t slot, std::shared_ptr<Endpoint> endpoint, Series requests_active)
-    : live_(std::move(live)),
-      view_(std::move(description), &live_->live, ref, slot),
+Worker::Worker(WorkerDescription description, std::shared_ptr<WorkerRuntime> runtime,
+               std::uint64_t ref, std::uint32_t slot, std::shared_ptr<Endpoint> endpoint,
+               Series requests_active)
+    : runtime_(std::move(runtime)),
+      view_(std::move(description), &runtime_->live, ref, slot),
       endpoint_(std::move(endpoint)),
       requests_active_(requests_active) {
   const auto& key = view_.description().api_key;

@@ -7,10 +7,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "host/config/worker_spec.hpp"
+#include "host/fleet/worker_runtime.hpp"
+#include "host/load/overload.hpp"
 #include "host/metrics/metrics.hpp"
 #include "smg/transport.h"
 #include "smg/worker.h"
@@ -37,6 +41,12 @@ struct WorkerDescription {
   std::string runtime;
   std::string api_key;
   std::vector<std::pair<std::string, std::string>> labels;
+  std::optional<std::uint64_t> load_monitor_interval_secs;
+  WorkerOverload overload;  // as it was given
+  Ceilings ceilings;        // ... with the gateway's where it says nothing
+  WorkerHealth health;
+  WorkerResilience resilience;
+  WorkerRuntime::Settings runtime_settings;
 };
 
 // A description together with the smg_worker that points into it.
@@ -57,36 +67,31 @@ class WorkerView {
   smg_worker abi_{};
 };
 
-// The cache-line pair that plugins read. Outlives replacements of the worker behind the same URL.
-struct alignas(128) LiveBlock {
-  smg_worker_live live{};
-};
-
 class Worker {
  public:
-  Worker(WorkerDescription description, std::shared_ptr<LiveBlock> live, std::uint64_t ref,
+  Worker(WorkerDescription description, std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,
          std::uint32_t slot, std::shared_ptr<Endpoint> endpoint, Series requests_active);
 
   const smg_worker& view() const { return view_.abi(); }
   const WorkerDescription& description() const { return view_.description(); }
   const std::string& url() const { return description().url; }
-  smg_worker_live& live() const { return live_->live; }
-  const std::shared_ptr<LiveBlock>& live_block() const { return live_; }
+  smg_worker_live& live() const { return runtime_->live; }
+  const std::shared_ptr<WorkerRuntime>& runtime() const { return runtime_; }
   const std::shared_ptr<Endpoint>& endpoint() const { return endpoint_; }
-  std::uint32_t state() const { return smg_worker_state(&live_->live); }
+  std::uint32_t state() const { return smg_worker_state(&live()); }
   // `Bearer <key>` for requests that bring no credential of their own; empty without a key.
   const std::string& authorization() const { return authorization_; }
   Series requests_active() const { return requests_active_; }
 
   // One more, or one less, request of ours on the worker. Any thread.
   void enter() const {
-    __atomic_fetch_add(&live_->live.in_flight, 1u, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&live_->live.dispatched, std::uint64_t{1}, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&live().in_flight, 1u, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&live().dispatched, std::uint64_t{1}, __ATOMIC_RELAXED);
   }
-  void leave() const { __atomic_fetch_sub(&live_->live.in_flight, 1u, __ATOMIC_RELAXED); }
+  void leave() const { __atomic_fetch_sub(&live().in_flight, 1u, __ATOMIC_RELAXED); }
 
  private:
-  std::shared_ptr<LiveBlock> live_;
+  std::shared_ptr<WorkerRuntime> runtime_;
   WorkerView view_;
   std::shared_ptr<Endpoint> endpoint_;
   std::string authorization_;

@@ -58,8 +58,12 @@ void Connection::read() {
   const smg_buffer scratch = env_.loop.scratch();
   for (;;) {
     if (phase_ == Phase::closed) return;
-    if (is_answering() && in_.size() >= kMaxPipelined) {
-      unread_ = true;
+    if (in_.size() >= kMaxPipelined) {
+      if (is_answering()) {
+        close_now();
+      } else {
+        unread_ = true;  // it does not read its answers: it may wait
+      }
       return;
     }
     const ssize_t count = recv(this->fd, scratch.data, scratch.size, 0);
@@ -76,7 +80,7 @@ void Connection::read() {
     const auto size = static_cast<std::size_t>(count);
     if (phase_ == Phase::lingering) {
       // read to keep the peer's bytes from resetting the connection, and dropped
-    } else if (in_.empty() && !is_answering()) {
+    } else if (in_.empty() && !must_wait()) {
       const std::size_t used = parse(scratch.data, size);
       if (phase_ == Phase::closed) return;
       if (phase_ != Phase::lingering && used < size) {
@@ -95,7 +99,7 @@ void Connection::read() {
 }
 
 void Connection::parse_pending() {
-  if (in_.empty() || is_answering() || phase_ == Phase::closed) return;
+  if (in_.empty() || must_wait() || phase_ == Phase::closed) return;
   // The bytes move aside: what parsing starts may release or extend in_.
   Bytes pending;
   pending.swap(in_);
@@ -105,10 +109,14 @@ void Connection::parse_pending() {
   in_.swap(pending);
 }
 
+bool Connection::must_wait() const {
+  return is_answering() || (phase_ == Phase::idle && out_.size() >= kHighWater);
+}
+
 std::size_t Connection::parse(const char* data, std::size_t size) {
   std::size_t used = 0;
   http1::RequestScratch& scratch = env_.scratch;
-  while (!is_answering() && phase_ != Phase::closed && phase_ != Phase::lingering) {
+  while (!must_wait() && phase_ != Phase::closed && phase_ != Phase::lingering) {
     const http1::Step step = parser_->next(data + used, size - used, scratch);
     used += step.consumed;
     switch (step.kind) {
@@ -203,6 +211,7 @@ void Connection::drain() {
 void Connection::close_now() {
   if (phase_ == Phase::closed) return;
   phase_ = Phase::closed;
+  if (relaying_ || !out_.empty()) reset_on_close();
   env_.forget(this);
   if (events_ != nullptr) {
     events_->detach();

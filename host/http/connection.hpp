@@ -7,6 +7,9 @@
 // returns; what the kernel does not take is kept in `out_`, and above a high-water mark the worker
 // is paused.
 //
+// A client may send kMaxPipelined bytes ahead of its answers. One that sends more is cut off: its
+// bytes would have to be left unread, and behind them the sign that it is gone.
+//
 // A client that closes its side is gone: its exchange is aborted at once. (A FIN does not tell
 // whether the other direction is still read; waiting to find out would let an engine work for
 // nobody.)
@@ -79,9 +82,12 @@ class Connection final : public Client, private smg_watch {
   void count_head(std::uint32_t status, std::string_view error_code);
   ReplyContext reply_context();
   bool is_answering() const { return phase_ == Phase::answering; }
+  // The next request has to wait: for the answer before it, or for a client that does not read.
+  bool must_wait() const;
 
   void write(std::string_view data);
   void flush_backlog();
+  void reset_on_close();
   void go_on_later();
   void finish_request();
   void linger_and_close();
@@ -120,6 +126,7 @@ class Connection final : public Client, private smg_watch {
   bool exchanging_ = false;  // exchange_ is open
   bool replied_ = false;     // the answer was given before the body came: the rest is not read
   bool held_ = false;        // the answer may still be taken back
+  bool relaying_ = false;    // the head of a worker's answer was written, its end was not
   bool draining_ = false;
   bool broken_ = false;
   bool unread_ = false;  // the socket may hold more than was read

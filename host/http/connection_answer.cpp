@@ -55,6 +55,7 @@ bool Connection::begin_response(const RelayedHead& head) {
   keep_alive_ = context.keep_alive;
   // Only an answer with nothing unsent before it can be taken back as a whole.
   if (head.hold && out_.empty() && !env_.is_corked(this)) held_ = true;
+  relaying_ = true;
   write(env_.head);
   return held_;
 }
@@ -82,6 +83,7 @@ bool Connection::send_body(std::string_view data) {
 void Connection::end_response() {
   exchanging_ = false;
   held_ = false;
+  relaying_ = false;
   if (framing_ == Framing::chunked && !head_only_) write("0\r\n\r\n");
   if (!out_.empty()) flush_backlog();
   finish_request();
@@ -94,15 +96,20 @@ void Connection::release_response() {
 
 void Connection::take_back_response() {
   held_ = false;
+  relaying_ = false;
   env_.forget(this);
   out_.release();
 }
 
 void Connection::cut_response() {
   exchanging_ = false;
+  close_now();
+}
+
+// What has no end must not look as if it had one.
+void Connection::reset_on_close() {
   const linger reset{1, 0};
   setsockopt(this->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-  close_now();
 }
 
 void Connection::reply(const MadeReply& reply) {
@@ -170,7 +177,12 @@ void Connection::flush_backlog() {
   }
   if (out_.empty()) out_.release();
   if (out_.size() <= kLowWater && exchanging_) exchange_.client_drained();
-  if (out_.empty() && phase_ == Phase::idle && !keep_alive_) linger_and_close();
+  if (phase_ != Phase::idle) return;
+  if (out_.empty() && !keep_alive_) {
+    linger_and_close();
+  } else if (out_.size() <= kLowWater && (!in_.empty() || unread_)) {
+    go_on_later();
+  }
 }
 
 }  // namespace smg

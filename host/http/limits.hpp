@@ -19,6 +19,6 @@ inline constexpr std::size_t kLowWater = 4 * 1024;  // and below which it goes o
 inline constexpr std::size_t kHoldLimit =
     256 * 1024;  // a plain answer up to this size is held until complete
 inline constexpr std::size_t kMaxPipelined =
-    64 * 1024;  // unread bytes kept behind a running request
+    256 * 1024;  // bytes that a client may send ahead of its answers
 
 }  // namespace smg

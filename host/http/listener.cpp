@@ -11,8 +11,21 @@
 namespace smg {
 namespace {
 
-// A bound, listening socket, or -1 and a sentence.
-int bind_socket(const std::string& host, std::uint16_t& port, std::string& error) {
+// Whether nobody else listens there. Sockets that share a port, as those of the loops do, would
+// take in those of another gateway as well.
+bool is_free(const addrinfo& address) {
+  const int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  const bool free = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                    bind(fd, address.ai_addr, address.ai_addrlen) == 0 && ::listen(fd, 1) == 0;
+  const int problem = errno;
+  if (fd >= 0) close(fd);
+  errno = problem;
+  return free;
+}
+
+// A bound, listening socket, or -1 and a sentence. `first`: none of ours is there yet.
+int bind_socket(const std::string& host, std::uint16_t& port, bool first, std::string& error) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -24,7 +37,9 @@ int bind_socket(const std::string& host, std::uint16_t& port, std::string& error
     return -1;
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> guard(found, freeaddrinfo);
-  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const bool taken = first && port != 0 && !is_free(*found);
+  const int fd =
+      taken ? -1 : socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int on = 1;
   if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0 ||
@@ -68,7 +83,7 @@ std::string Listener::open() {
   std::vector<int> sockets;
   std::string error;
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
-    const int fd = bind_socket(config_.server.host, port_, error);
+    const int fd = bind_socket(config_.server.host, port_, i == 0, error);
     if (fd < 0) {
       for (const int open : sockets) close(open);
       return error;

@@ -26,7 +26,38 @@ Families::Families(Metrics& metrics)
       worker_health(metrics.family(family::kWorkerHealth)),
       worker_selection(metrics.family(family::kWorkerSelection)),
       worker_errors(metrics.family(family::kWorkerErrors)),
+      worker_health_checks(metrics.family(family::kWorkerHealthChecks)),
+      worker_retries(metrics.family(family::kWorkerRetries)),
+      worker_retries_exhausted(metrics.family(family::kWorkerRetriesExhausted)),
+      worker_retry_backoff(metrics.family(family::kWorkerRetryBackoff)),
+      worker_cb_state(metrics.family(family::kWorkerCbState)),
+      worker_cb_transitions(metrics.family(family::kWorkerCbTransitions)),
+      worker_cb_outcomes(metrics.family(family::kWorkerCbOutcomes)),
+      worker_cb_failures(metrics.family(family::kWorkerCbFailures)),
+      worker_cb_successes(metrics.family(family::kWorkerCbSuccesses)),
+      workers_overloaded(metrics.family(family::kWorkersOverloaded)),
+      overload_shed(metrics.family(family::kOverloadShed)),
+      overload_fallback(metrics.family(family::kOverloadFallback)),
+      liveness_fallback(metrics.family(family::kLivenessFallback)),
+      worker_stalled(metrics.family(family::kWorkerStalled)),
+      worker_stall_transitions(metrics.family(family::kWorkerStallTransitions)),
+      load_reports(metrics.family(family::kLoadReports)),
+      load_report_age(metrics.family(family::kLoadReportAge)),
+      engine_running(metrics.family(family::kEngineRunning)),
+      engine_waiting(metrics.family(family::kEngineWaiting)),
+      engine_token_usage(metrics.family(family::kEngineTokenUsage)),
+      engine_throughput(metrics.family(family::kEngineThroughput)),
+      engine_cache_hit_rate(metrics.family(family::kEngineCacheHitRate)),
       plugin_faults(metrics.family(family::kPluginFaults)),
-      bus_events_dropped(metrics.family(family::kBusEventsDropped)) {}
+      bus_events_dropped(metrics.family(family::kBusEventsDropped)) {
+  // Alerts on rates need a series to be there before it counts.
+  for (const std::string_view stage : {"selection", "dispatch", "pd_admission"}) {
+    overload_shed.with({stage});
+  }
+  for (const std::string_view stage : {"selection", "dispatch"}) {
+    overload_fallback.with({stage});
+    liveness_fallback.with({stage});
+  }
+}
 
 }  // namespace smg

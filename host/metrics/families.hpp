@@ -110,6 +110,104 @@ inline constexpr FamilyDescriptor kWorkerErrors{"smg_worker_errors_total",
                                                 "Answers of workers with a 5xx status",
                                                 {"worker_type", "connection_mode", "error_type"}};
 
+inline constexpr FamilyDescriptor kWorkerHealthChecks{"smg_worker_health_checks_total",
+                                                      MetricType::kCounter,
+                                                      "Probes: success, failure",
+                                                      {"worker_type", "result"}};
+inline constexpr FamilyDescriptor kWorkerRetries{"smg_worker_retries_total",
+                                                 MetricType::kCounter,
+                                                 "Attempts that were followed by another",
+                                                 {"worker_type", "endpoint"}};
+inline constexpr FamilyDescriptor kWorkerRetriesExhausted{
+    "smg_worker_retries_exhausted_total",
+    MetricType::kCounter,
+    "Requests whose last attempt would have been tried again",
+    {"worker_type", "endpoint"}};
+inline constexpr FamilyDescriptor kWorkerRetryBackoff{"smg_worker_retry_backoff_seconds",
+                                                      MetricType::kHistogram,
+                                                      "Wait before the attempt of that number",
+                                                      {"attempt"}};
+inline constexpr FamilyDescriptor kWorkerCbState{"smg_worker_cb_state",
+                                                 MetricType::kGauge,
+                                                 "Circuit breaker: 0 closed, 1 open, 2 half-open, "
+                                                 "-1 removed",
+                                                 {"worker"}};
+inline constexpr FamilyDescriptor kWorkerCbTransitions{"smg_worker_cb_transitions_total",
+                                                       MetricType::kCounter,
+                                                       "Changes of the circuit breaker",
+                                                       {"worker", "from", "to"}};
+inline constexpr FamilyDescriptor kWorkerCbOutcomes{"smg_worker_cb_outcomes_total",
+                                                    MetricType::kCounter,
+                                                    "Attempts as the circuit breaker counts them: "
+                                                    "success, failure",
+                                                    {"worker", "outcome"}};
+inline constexpr FamilyDescriptor kWorkerCbFailures{
+    "smg_worker_cb_consecutive_failures", MetricType::kGauge, "Failures in a row", {"worker"}};
+inline constexpr FamilyDescriptor kWorkerCbSuccesses{"smg_worker_cb_consecutive_successes",
+                                                     MetricType::kGauge,
+                                                     "Successes in a row while half-open",
+                                                     {"worker"}};
+
+// ---- Overload protection and liveness.
+inline constexpr FamilyDescriptor kWorkersOverloaded{
+    "smg_workers_overloaded", MetricType::kGauge, "Workers at or over a ceiling", {"model"}};
+inline constexpr FamilyDescriptor kOverloadShed{
+    "smg_worker_overload_shed_total",
+    MetricType::kCounter,
+    "Requests refused because all workers are overloaded",
+    {"stage"}};
+inline constexpr FamilyDescriptor kOverloadFallback{
+    "smg_worker_overload_fallback_total",
+    MetricType::kCounter,
+    "Requests steered to the least loaded of the overloaded workers",
+    {"stage"}};
+inline constexpr FamilyDescriptor kLivenessFallback{
+    "smg_worker_liveness_fallback_total",
+    MetricType::kCounter,
+    "Requests steered to a worker that liveness doubts",
+    {"stage"}};
+inline constexpr FamilyDescriptor kWorkerStalled{"smg_worker_stalled",
+                                                 MetricType::kGauge,
+                                                 "1 while liveness keeps the worker out, by reason",
+                                                 {"worker", "reason"}};
+inline constexpr FamilyDescriptor kWorkerStallTransitions{"smg_worker_stall_transitions_total",
+                                                          MetricType::kCounter,
+                                                          "Vetoes of liveness, by reason",
+                                                          {"worker", "reason"}};
+inline constexpr FamilyDescriptor kLoadReports{
+    "smg_load_reports_total",
+    MetricType::kCounter,
+    "Polls and pushes by their source and result: ok, or "
+    "why there was no report",
+    {"source", "result"}};
+inline constexpr FamilyDescriptor kLoadReportAge{
+    "smg_load_report_age_seconds",
+    MetricType::kGauge,
+    "Age of the worker's last load report; -1 without one",
+    {"worker"}};
+inline constexpr FamilyDescriptor kEngineRunning{
+    "smg_engine_running_requests",
+    MetricType::kGauge,
+    "Running requests, as the engine reports; -1 unknown",
+    {"worker", "model", "dp_rank"}};
+inline constexpr FamilyDescriptor kEngineWaiting{
+    "smg_engine_waiting_requests",
+    MetricType::kGauge,
+    "Waiting requests, as the engine reports; -1 unknown",
+    {"worker", "model", "dp_rank"}};
+inline constexpr FamilyDescriptor kEngineTokenUsage{"smg_engine_token_usage",
+                                                    MetricType::kGauge,
+                                                    "Used share of the KV cache; -1 unknown",
+                                                    {"worker", "model", "dp_rank"}};
+inline constexpr FamilyDescriptor kEngineThroughput{"smg_engine_gen_throughput",
+                                                    MetricType::kGauge,
+                                                    "Generated tokens per second; -1 unknown",
+                                                    {"worker", "model", "dp_rank"}};
+inline constexpr FamilyDescriptor kEngineCacheHitRate{"smg_engine_cache_hit_rate",
+                                                      MetricType::kGauge,
+                                                      "Hit rate of the prefix cache; -1 unknown",
+                                                      {"worker", "model", "dp_rank"}};
+
 // ---- The gateway about itself.
 inline constexpr FamilyDescriptor kPluginFaults{"smg_plugin_faults_total",
                                                 MetricType::kCounter,
@@ -151,6 +249,29 @@ struct Families {
   Family& worker_health;
   Family& worker_selection;
   Family& worker_errors;
+  Family& worker_health_checks;
+  Family& worker_retries;
+  Family& worker_retries_exhausted;
+  Family& worker_retry_backoff;
+  Family& worker_cb_state;
+  Family& worker_cb_transitions;
+  Family& worker_cb_outcomes;
+  Family& worker_cb_failures;
+  Family& worker_cb_successes;
+
+  Family& workers_overloaded;
+  Family& overload_shed;
+  Family& overload_fallback;
+  Family& liveness_fallback;
+  Family& worker_stalled;
+  Family& worker_stall_transitions;
+  Family& load_reports;
+  Family& load_report_age;
+  Family& engine_running;
+  Family& engine_waiting;
+  Family& engine_token_usage;
+  Family& engine_throughput;
+  Family& engine_cache_hit_rate;
 
   Family& plugin_faults;
   Family& bus_events_dropped;

@@ -10,15 +10,6 @@
 #include "host/routing/selection.hpp"
 
 namespace smg {
-namespace {
-
-bool retryable(std::uint32_t status) {
-  return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
-         status == 504;
-}
-
-}  // namespace
-
 Exchange::~Exchange() {
   if (submitted_) abort();
 }
@@ -139,17 +130,39 @@ void Exchange::attempt() {
   if (const auto key = buffer_->find("x-smg-routing-key"); is_routing_key(key)) {
     request.routing_key = view(key);
   }
-  const Selection selection = select_worker(*pool, request);
+  const bool may_shed = state_.config.overload.shed;
+  const Selection selection = select_worker(*pool, request, may_shed);
   if (selection.fault != SelectionFault::none) pool->policy->faults.add();
-  if (selection.index == Selection::kNone) {
-    fail(503, "no_available_workers",
-         selection.declined ? "Policy returned no eligible worker"
-                            : "All workers are unavailable (circuit breaker open or unhealthy)");
+  switch (selection.verdict) {
+    case Verdict::chosen:
+      break;
+    case Verdict::steered_overload:
+      state_.families.overload_fallback.with({"selection"}).add();
+      break;
+    case Verdict::steered_liveness:
+      state_.families.liveness_fallback.with({"selection"}).add();
+      break;
+    case Verdict::shed:
+      shed("selection", "All workers for model '" + model_ + "' are overloaded");
+      return;
+    case Verdict::declined:
+      fail(503, "no_available_workers", "Policy returned no eligible worker");
+      return;
+    case Verdict::unavailable:
+      fail(503, "no_available_workers",
+           "All workers are unavailable (circuit breaker open or unhealthy)");
+      return;
+  }
+  const auto& chosen = pool->members[selection.index];
+  // Between a report and this line lie microseconds, but who asked for shedding gets it.
+  if (may_shed && (chosen->state() & SMG_STATE_OVERLOADED) != 0) {
+    shed("dispatch", "Worker '" + chosen->url() + "' for model '" + model_ +
+                         "' became overloaded before dispatch");
     return;
   }
   pool->selections.add();
   policy_ = pool->policy;
-  dispatch(pool->members[selection.index], request);
+  dispatch(chosen, request);
 }
 
 void Exchange::dispatch(const std::shared_ptr<Worker>& worker,
@@ -189,11 +202,13 @@ bool Exchange::should_retry(std::uint32_t status) const {
 
 void Exchange::retry_later() {
   const auto& retry = state_.config.retry;
+  state_.families.worker_retries.with({"regular", route_->label}).add();
   double delay = static_cast<double>(retry.initial_backoff_ms) *
                  std::pow(retry.backoff_multiplier, static_cast<double>(attempts_ - 1));
   delay = std::min(std::floor(delay), static_cast<double>(retry.max_backoff_ms));
   const double unit = static_cast<double>(state_.random.next() >> 11) / 9007199254740992.0;
   delay *= 1 + retry.jitter_factor * (2 * unit - 1);
+  state_.families.worker_retry_backoff.with({std::to_string(attempts_)}).observe(delay / 1e3);
   retry_.owner = this;
   retry_.fired = timer_fired;
   state_.loop.set_timer(&retry_,
@@ -213,6 +228,25 @@ void Exchange::cancel_stream(bool success) {
   state_.table.erase(ticket_);
   endpoint.api().cancel(endpoint.transport().self, stream_number_);
   leave_worker(success);
+}
+
+bool Exchange::retryable(std::uint32_t status) {
+  return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
+         status == 504;
+}
+
+void Exchange::record_outcome(std::uint32_t status) {
+  if (worker_ == nullptr) return;
+  const auto& own = worker_->description().resilience;
+  const auto listed = [status](const auto& codes) {
+    return std::find(codes->begin(), codes->end(), status) != codes->end();
+  };
+  const bool capacity =
+      own.capacity_status_codes ? listed(own.capacity_status_codes) : status == 429;
+  if (capacity) return;  // busy is not broken
+  const bool failure =
+      own.retryable_status_codes ? listed(own.retryable_status_codes) : retryable(status);
+  worker_->runtime()->record(!failure, state_.loop.now());
 }
 
 void Exchange::leave_worker(bool success) {
@@ -244,39 +278,10 @@ void Exchange::abort() {
   release_buffer();
 }
 
-const smg_sink& Exchange::sink() {
-  static const auto find = [](std::uint64_t ticket) -> Exchange* {
-    LoopState* state = LoopState::current();
-    if (state == nullptr) return nullptr;  // a foreign thread: nothing here may be touched
-    Exchange* exchange = state->table.find(ticket);
-    if (exchange == nullptr) state->late_sink_calls.add();
-    return exchange;
-  };
-  static constexpr smg_sink kSink{
-      .struct_size = sizeof(smg_sink),
-      .reserved = 0,
-      .head = [](std::uint64_t ticket, const smg_response_head* head) -> std::int32_t {
-        Exchange* exchange = find(ticket);
-        return exchange == nullptr ? SMG_CONTINUE : exchange->on_head(*head);
-      },
-      .data = [](std::uint64_t ticket, const char* data, std::uint64_t size) -> std::int32_t {
-        Exchange* exchange = find(ticket);
-        return exchange == nullptr ? SMG_CONTINUE : exchange->on_data({data, size});
-      },
-      .end =
-          [](std::uint64_t ticket, const smg_outcome* outcome) {
-            if (Exchange* exchange = find(ticket)) exchange->on_end(*outcome);
-          },
-      .release =
-          [](std::uint64_t ticket) {
-            Exchange* exchange = find(ticket);
-            if (exchange == nullptr || !exchange->head_sent_) return;
-            exchange->state_.families.router_buffers_released_early.add(
-                static_cast<double>(exchange->buffer_->body.size()));
-            exchange->release_buffer();
-          },
-  };
-  return kSink;
+void Exchange::on_release() {
+  if (!head_sent_) return;
+  state_.families.router_buffers_released_early.add(static_cast<double>(buffer_->body.size()));
+  release_buffer();
 }
 
 }  // namespace smg

@@ -23,7 +23,7 @@
 
 namespace smg {
 
-class Exchange {
+class Exchange final : public StreamEvents {
  public:
   explicit Exchange(LoopState& state) : state_(state) {}
   ~Exchange();
@@ -43,22 +43,24 @@ class Exchange {
   // Forgets a request that was not submitted and will not be.
   void discard() { release_buffer(); }
 
-  // What the transport says, by ticket.
-  static const smg_sink& sink();
-
  private:
   void attempt();
   void dispatch(const std::shared_ptr<Worker>& worker, const smg_policy_request& request);
+  static bool retryable(std::uint32_t status);
   bool should_retry(std::uint32_t status) const;
   void retry_later();
   // Ends the running stream here and now.
   void cancel_stream(bool success);
   void leave_worker(bool success);
+  // Books how the attempt went by the status that stands for it.
+  void record_outcome(std::uint32_t status);
+  void shed(std::string_view stage, std::string_view message);
   void release_buffer();
 
-  std::int32_t on_head(const smg_response_head& head);
-  std::int32_t on_data(std::string_view data);
-  void on_end(const smg_outcome& outcome);
+  std::int32_t on_head(const smg_response_head& head) override;
+  std::int32_t on_data(std::string_view data) override;
+  void on_end(const smg_outcome& outcome) override;
+  void on_release() override;
   void finish_answer();
   void finish_rerank();
   void fail(std::uint32_t status, std::string_view code, std::string_view message,

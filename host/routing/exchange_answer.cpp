@@ -1,4 +1,7 @@
 // The way back: what the worker answers, and what the client gets of it.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <ctime>
 
 #include "host/base/views.hpp"
@@ -26,7 +29,11 @@ std::string_view error_type(std::uint32_t status) {
 std::int32_t Exchange::on_head(const smg_response_head& head) {
   status_ = head.status;
   state_.upstream_response(status_).add();
+  if (status_ >= 500) {
+    state_.families.worker_errors.with({"regular", "http", error_type(status_)}).add();
+  }
   if (should_retry(status_)) {
+    record_outcome(status_);
     // What it says is read to the end while we wait, so that its connection can be used again.
     dropping_ = true;
     retry_later();
@@ -35,6 +42,9 @@ std::int32_t Exchange::on_head(const smg_response_head& head) {
   if (status_ < 300) {
     router_series(2).observe(static_cast<double>(state_.loop.now() - started_) / 1e9);
   } else if (status_ >= 400) {
+    if (retryable(status_)) {
+      state_.families.worker_retries_exhausted.with({"regular", route_->label}).add();
+    }
     count_final(status_);
   }
   if (rerank_ != nullptr && status_ < 300) {
@@ -50,6 +60,8 @@ std::int32_t Exchange::on_head(const smg_response_head& head) {
   relayed.hold = !streaming_ && head.content_length <= static_cast<std::int64_t>(kHoldLimit);
   head_sent_ = true;
   held_ = client_->begin_response(relayed);
+  // A held answer counts when it is complete.
+  if (!held_) record_outcome(status_);
   return SMG_CONTINUE;
 }
 
@@ -72,6 +84,7 @@ std::int32_t Exchange::on_data(std::string_view data) {
   }
   if (held_ && (held_bytes_ += data.size()) > kHoldLimit) {
     held_ = false;
+    record_outcome(status_);
     client_->release_response();
   }
   if (client_->send_body(data) || held_) return SMG_CONTINUE;
@@ -88,14 +101,15 @@ void Exchange::on_end(const smg_outcome& outcome) {
     return;
   }
   if (outcome.kind == SMG_END_COMPLETE && status_ != 0) {
+    if (held_ || answer_ != nullptr) record_outcome(status_);
     leave_worker(status_ < 500);
     finish_answer();
     return;
   }
   const std::string worker_url = worker_->url();
   const std::string detail(text(outcome.detail));
-  leave_worker(false);
   if (head_sent_ && !held_) {
+    leave_worker(false);
     state_.families.router_responses_cut.add();
     state_.families.router_request_errors
         .with({"http", "regular", "http", model_, route_->label, "backend_error"})
@@ -122,6 +136,8 @@ void Exchange::on_end(const smg_outcome& outcome) {
   } else if (outcome.kind == SMG_END_REFUSED) {
     code = "call_upstream_builder_error";
   }
+  record_outcome(status);
+  leave_worker(false);
   answer_.reset();
   // Once the worker has answered, a failure of its body is not tried again.
   fail(status, code,
@@ -159,6 +175,9 @@ void Exchange::fail(std::uint32_t status, std::string_view code, std::string_vie
     retry_later();
     return;
   }
+  if (may_retry && retryable(status)) {
+    state_.families.worker_retries_exhausted.with({"regular", route_->label}).add();
+  }
   count_final(status);
   const std::string body = error_body(status, code, message);
   submitted_ = false;
@@ -168,6 +187,27 @@ void Exchange::fail(std::uint32_t status, std::string_view code, std::string_vie
                   .body = body,
                   .error_code = code,
                   .worker_url = worker_url});
+}
+
+void Exchange::shed(std::string_view stage, std::string_view message) {
+  static constexpr std::string_view kCode = "worker_overload_protection_shed";
+  state_.families.overload_shed.with({stage}).add();
+  state_.families.router_upstream_responses.with({"http", "503", kCode}).add();
+  spdlog::debug("Overload shed branch={} stage={} model={}",
+                stage == "selection" ? "all_overloaded_shed" : "overloaded_at_dispatch", stage,
+                model_);
+  count_final(503);
+  const std::string body = error_body(503, kCode, message);
+  const std::string retry_after =
+      "retry-after: " +
+      std::to_string(std::max<std::uint64_t>(state_.config.load_monitor.interval_secs, 1)) + "\r\n";
+  submitted_ = false;
+  release_buffer();
+  client_->reply({.status = 503,
+                  .content_type = "application/json",
+                  .body = body,
+                  .error_code = kCode,
+                  .extra_headers = retry_after});
 }
 
 void Exchange::count_final(std::uint32_t status) {

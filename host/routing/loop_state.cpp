@@ -5,12 +5,6 @@
 #include "host/config/duration.hpp"
 
 namespace smg {
-namespace {
-
-thread_local LoopState* t_state = nullptr;
-
-}  // namespace
-
 LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_families,
                      const Config& configuration)
     : loop(of),
@@ -18,23 +12,13 @@ LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_famili
       families(metric_families),
       config(configuration),
       request_timeout(seconds_to_ns(configuration.server.request_timeout_secs)),
+      table(families.plugin_faults.with({"transport", "late_call"})),
       random(Loop::clock() ^ (std::uint64_t{of.index()} << 56)),
       client_abort_upload(families.http_client_aborts.with({"upload"})),
       client_abort_waiting(families.http_client_aborts.with({"waiting"})),
       client_abort_streaming(families.http_client_aborts.with({"streaming"})),
       send_retries(families.router_upstream_send_retries.with({"http"})),
-      late_sink_calls(families.plugin_faults.with({"transport", "late_call"})),
-      snapshot_(registry.snapshot()) {
-  t_state = this;
-}
-
-LoopState::~LoopState() {
-  t_state = nullptr;
-}
-
-LoopState* LoopState::current() {
-  return t_state;
-}
+      snapshot_(registry.snapshot()) {}
 
 std::unique_ptr<RequestBuffer> LoopState::take_buffer() {
   if (buffers_.empty()) return std::make_unique<RequestBuffer>();

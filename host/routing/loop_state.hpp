@@ -14,23 +14,19 @@
 #include "host/fleet/registry.hpp"
 #include "host/loop/loop.hpp"
 #include "host/metrics/families.hpp"
-#include "host/routing/exchange_table.hpp"
 #include "host/routing/random.hpp"
 #include "host/routing/request/request_facts.hpp"
 #include "host/routing/request/request_reader.hpp"
 #include "host/routing/request_buffer.hpp"
+#include "host/routing/stream_table.hpp"
 
 namespace smg {
 
 class LoopState {
  public:
   LoopState(Loop& loop, Registry& registry, Families& families, const Config& config);
-  ~LoopState();
   LoopState(const LoopState&) = delete;
   LoopState& operator=(const LoopState&) = delete;
-
-  // The one of the calling thread, or nullptr.
-  static LoopState* current();
 
   // The fleet, brought up to date.
   const FleetSnapshot& fleet() {
@@ -51,14 +47,13 @@ class LoopState {
   Families& families;
   const Config& config;
   const std::uint64_t request_timeout;  // ns
-  ExchangeTable table;
+  StreamTable table;
   Random random;
   RequestReader reader;
   RequestFacts facts;    // of the request that is being submitted
   RoutingInput routing;  // likewise
   Series client_abort_upload, client_abort_waiting, client_abort_streaming;
   Series send_retries;
-  Series late_sink_calls;
 
  private:
   static constexpr std::size_t kKeptBuffers = 64;

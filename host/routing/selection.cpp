@@ -1,13 +1,18 @@
 #include "host/routing/selection.hpp"
 
 namespace smg {
+namespace {
 
-std::uint32_t least_loaded_eligible(const smg_pool& pool, std::uint64_t random) {
+constexpr std::uint32_t kDoubted = SMG_STATE_UNREACHABLE | SMG_STATE_WEDGED;
+
+// Uniform among those with the fewest requests in flight whose state `fits`.
+template <class Fits>
+std::uint32_t least_loaded(const smg_pool& pool, std::uint64_t random, Fits fits) {
   std::uint32_t best = Selection::kNone;
   std::uint32_t best_load = 0;
   std::uint64_t ties = 0;
   for (std::uint32_t i = 0; i < pool.count; ++i) {
-    if (smg_pool_eligible(&pool, i) == 0) continue;
+    if (!fits(smg_worker_state(pool.live[i]))) continue;
     const std::uint32_t load = smg_worker_in_flight(pool.live[i]);
     if (best == Selection::kNone || load < best_load) {
       best = i;
@@ -22,7 +27,19 @@ std::uint32_t least_loaded_eligible(const smg_pool& pool, std::uint64_t random) 
   return best;
 }
 
-namespace {
+template <class Has>
+bool all_of(const smg_pool& pool, Has has) {
+  for (std::uint32_t i = 0; i < pool.count; ++i) {
+    if (!has(smg_worker_state(pool.live[i]))) return false;
+  }
+  return pool.count > 0;
+}
+
+// Routable but for a veto.
+bool is_ready(std::uint32_t state) {
+  return (state & SMG_STATE_STATUS_MASK) == SMG_STATUS_READY &&
+         (state & SMG_STATE_BREAKER_OPEN) == 0;
+}
 
 // True if the worker was out of routing before the policy was asked. A veto that lands while it
 // thinks, or is just being written, is nobody's fault: then the epoch is odd or has moved by the
@@ -34,7 +51,42 @@ bool is_stale(const smg_pool& pool, std::uint32_t index, std::uint64_t epoch) {
 
 }  // namespace
 
-Selection select_worker(const Pool& pool, const smg_policy_request& request) {
+std::uint32_t least_loaded_eligible(const smg_pool& pool, std::uint64_t random) {
+  return least_loaded(pool, random,
+                      [](std::uint32_t state) { return smg_state_eligible(state) != 0; });
+}
+
+bool all_vetoed(const smg_pool& pool) {
+  return all_of(
+      pool, [](std::uint32_t state) { return (state & (SMG_STATE_OVERLOADED | kDoubted)) != 0; });
+}
+
+Selection without_eligible(const smg_pool& pool, bool shed, std::uint64_t random) {
+  Selection result;
+  const bool all_overloaded =
+      all_of(pool, [](std::uint32_t state) { return (state & SMG_STATE_OVERLOADED) != 0; });
+  if (shed && all_overloaded) {
+    result.verdict = Verdict::shed;
+    return result;
+  }
+  if (!all_vetoed(pool)) return result;
+  if (!shed) {
+    result.index = least_loaded(pool, random, [](std::uint32_t state) {
+      return is_ready(state) && (state & kDoubted) == 0;
+    });
+    if (result.index != Selection::kNone) {
+      result.verdict = Verdict::steered_overload;
+      return result;
+    }
+  }
+  result.index = least_loaded(pool, random, [&](std::uint32_t state) {
+    return is_ready(state) && !(shed && (state & SMG_STATE_OVERLOADED) != 0);
+  });
+  if (result.index != Selection::kNone) result.verdict = Verdict::steered_liveness;
+  return result;
+}
+
+Selection select_worker(const Pool& pool, const smg_policy_request& request, bool shed) {
   Selection result;
   const std::uint64_t epoch = smg_pool_epoch(&pool.view);
   std::uint32_t index = Selection::kNone;
@@ -43,6 +95,7 @@ Selection select_worker(const Pool& pool, const smg_policy_request& request) {
   if (status == SMG_OK) {
     if (index < pool.view.count && smg_pool_eligible(&pool.view, index) != 0) {
       result.index = index;
+      result.verdict = Verdict::chosen;
       return result;
     }
     if (index >= pool.view.count) {
@@ -54,10 +107,15 @@ Selection select_worker(const Pool& pool, const smg_policy_request& request) {
     result.fault = SelectionFault::failed;
   }
   const std::uint32_t fallback = least_loaded_eligible(pool.view, request.random);
-  if (status == SMG_NO_CHOICE) {
-    result.declined = fallback != Selection::kNone;
+  if (fallback == Selection::kNone) {
+    const SelectionFault fault = result.fault;
+    result = without_eligible(pool.view, shed, request.random);
+    result.fault = fault;
+  } else if (status == SMG_NO_CHOICE) {
+    result.verdict = Verdict::declined;
   } else {
     result.index = fallback;
+    result.verdict = Verdict::chosen;
   }
   return result;
 }

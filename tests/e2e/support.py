@@ -24,7 +24,7 @@ PLUGINS = BUILD / "lib" / "smg" / "plugins"
 # Sanitizers make everything slower; deadlines grow with them, expectations do not.
 SLOW = 1 if PRESET == "release" else 6
 DEADLINE = 10 * SLOW
-ENV = dict(os.environ, ASAN_OPTIONS="detect_leaks=1:abort_on_error=0", TSAN_OPTIONS="halt_on_error=0:exitcode=66",
+ENV = dict(os.environ, ASAN_OPTIONS="detect_leaks=1:abort_on_error=0", TSAN_OPTIONS=f"halt_on_error=0:exitcode=66:suppressions={ROOT}/tests/tsan.supp",
            UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1")
 
 
@@ -269,6 +269,8 @@ class Worker:
         self.script = script or (lambda connection, request: connection.answer())
         self.models = models
         self.requests = []
+        self.gets = []
+        self.pages = {}  # path -> bytes, JSON, or a function of the connection
         self.failures = []
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.listener = socket.socket(family)
@@ -302,7 +304,8 @@ class Worker:
                     cards = [{"id": model, "object": "model", "owned_by": "vllm"} for model in self.models]
                     connection.answer(json.dumps({"object": "list", "data": cards}).encode())
                 elif request.method == "GET":
-                    connection.answer(b"", "404 Not Found")
+                    self.gets.append(request)
+                    self.answer_get(connection, path)
                 else:
                     self.requests.append(request)
                     try:
@@ -311,6 +314,20 @@ class Worker:
                         self.failures.append(failure)
                         raise ClosedByPeer from failure
         self.open.discard(sock)
+
+    def answer_get(self, connection, path):
+        answer = self.pages.get(path)
+        if callable(answer):
+            answer(connection)
+        elif answer is None:
+            connection.answer(b"", "404 Not Found")
+        else:
+            connection.answer(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+
+    def report(self, waiting=0, usage=0.0, **fields):
+        """What the worker's load document says from now on."""
+        rank = {"dp_rank": 0, "num_waiting_reqs": waiting, "token_usage": usage, **fields}
+        self.pages["/v1/loads"] = {"timestamp": "now", "dp_rank_count": 1, "loads": [rank]}
 
     def close(self):
         # A thread that waits in accept() keeps a socket open that is only closed.

@@ -77,7 +77,7 @@ class Fleet {
       description.url = "http://worker-" + std::to_string(i) + ":8000";
       description.models = {"meta-llama/Llama-3.1-8B-Instruct"};
       const auto worker = registry_->add(description, transport_ref_, error);
-      registry_->set_state(*worker, SMG_STATE_STATUS_MASK, SMG_STATUS_READY);
+      registry_->set_status(*worker, SMG_STATUS_READY);
     }
     registry_->publish();
   }
@@ -119,7 +119,7 @@ void choose(benchmark::State& state, const std::string& policy) {
     const auto once = [&] {
       request.random = random.next();
       const Pool* pool = snapshot->find("meta-llama/Llama-3.1-8B-Instruct");
-      return select_worker(*pool, request).index;
+      return select_worker(*pool, request, false).index;
     };
     benchmark::DoNotOptimize(once());  // the first call scans
     const std::uint64_t before = g_allocations.load();

@@ -33,7 +33,7 @@ struct Bench {
     pool.view.epoch = &epoch;
     request.struct_size = sizeof request;
   }
-  Selection select() { return select_worker(pool, request); }
+  Selection select(bool shed = false) { return select_worker(pool, request, shed); }
 
   std::vector<smg_worker_live> live;
   std::uint64_t epoch = 2;
@@ -108,9 +108,9 @@ TEST_CASE("a policy that fails is faulty, one that declines is not") {
   CHECK(bench.select().index != Selection::kNone);
   bench.status = SMG_NO_CHOICE;
   CHECK(bench.select().index == Selection::kNone);
-  CHECK(bench.select().declined);
+  CHECK(bench.select().verdict == Verdict::declined);
   bench.live[0].state = bench.live[1].state = SMG_STATUS_NOT_READY;
-  CHECK_FALSE(bench.select().declined);
+  CHECK(bench.select().verdict == Verdict::unavailable);
 }
 
 TEST_CASE("ties on the least load are broken uniformly") {

@@ -1,0 +1,133 @@
+#include "host/fleet/fleet_service.hpp"
+
+#include <unordered_map>
+
+#include "host/base/views.hpp"
+#include "host/load/load_report.hpp"
+#include "host/plugin/host_context.hpp"
+
+namespace smg {
+namespace {
+
+FleetDesk& desk_of(const smg_host* host) {
+  return *static_cast<FleetDesk*>(context_of(host).services().gateway);
+}
+
+std::uint64_t now() {
+  const Loop* const loop = Loop::current();
+  return loop == nullptr ? Loop::clock() : loop->now();
+}
+
+// Notes come per token: each thread remembers whom it has met, so that only a change of the fleet
+// costs a lock.
+std::shared_ptr<WorkerRuntime> runtime_of(const smg_host* host, std::uint64_t ref) {
+  struct Met {
+    const Registry* registry = nullptr;
+    std::uint64_t generation = 0;
+    std::unordered_map<std::uint64_t, std::shared_ptr<WorkerRuntime>> runtimes;
+  };
+  thread_local Met met;
+  const Registry* const registry = desk_of(host).registry;
+  if (registry == nullptr) return nullptr;
+  if (met.registry != registry || met.generation != registry->generation()) {
+    met.registry = registry;
+    met.generation = registry->generation();
+    met.runtimes.clear();
+  }
+  if (const auto found = met.runtimes.find(ref); found != met.runtimes.end()) return found->second;
+  const auto worker = registry->find(ref);
+  if (worker == nullptr) return nullptr;
+  met.runtimes.emplace(ref, worker->runtime());
+  return worker->runtime();
+}
+
+template <class Note>
+void note(const smg_host* host, std::uint64_t ref, Note&& note) {
+  if (const auto runtime = runtime_of(host, ref)) note(*runtime);
+}
+
+void contact(const smg_host* host, std::uint64_t ref) noexcept {
+  note(host, ref, [](WorkerRuntime& runtime) { runtime.liveness().contact(now()); });
+}
+
+void progress(const smg_host* host, std::uint64_t ref, std::uint64_t) noexcept {
+  note(host, ref, [](WorkerRuntime& runtime) { runtime.liveness().progress(now()); });
+}
+
+void connection_failed(const smg_host* host, std::uint64_t ref, smg_view channel,
+                       smg_view) noexcept {
+  note(host, ref,
+       [&](WorkerRuntime& runtime) { runtime.liveness().connection_failed(now(), text(channel)); });
+}
+
+void tracked_load(const smg_host* host, std::uint64_t ref, std::int32_t delta) noexcept {
+  note(host, ref, [&](WorkerRuntime& runtime) {
+    runtime.liveness().tracked_load(now(), delta);
+    __atomic_fetch_add(&runtime.live.tracked_load, static_cast<std::uint32_t>(delta),
+                       __ATOMIC_RELAXED);
+  });
+}
+
+void prefill_pending(const smg_host* host, std::uint64_t ref, std::int64_t delta) noexcept {
+  note(host, ref,
+       [&](WorkerRuntime& runtime) { runtime.liveness().prefill_pending(now(), delta); });
+}
+
+void first_response(const smg_host* host, std::uint64_t ref, std::uint64_t tokens) noexcept {
+  note(host, ref,
+       [&](WorkerRuntime& runtime) { runtime.liveness().first_response(now(), tokens); });
+}
+
+// A report from another thread waits for the control loop.
+struct Pushed : smg_task {
+  FleetDesk* desk;
+  std::uint64_t ref;
+  std::string source;
+  LoadReport report;
+
+  Pushed(FleetDesk& to, std::uint64_t worker, std::string name, const smg_load_report& from)
+      : smg_task{}, desk(&to), ref(worker), source(std::move(name)), report(from) {}
+};
+
+void report(const smg_host* host, std::uint64_t ref, const smg_load_report* report) noexcept {
+  FleetDesk& desk = desk_of(host);
+  if (desk.loads == nullptr) return;
+  auto pushed = std::make_unique<Pushed>(desk, ref, context_of(host).instance(), *report);
+  pushed->run = [](smg_task* task) {
+    const std::unique_ptr<Pushed> self(static_cast<Pushed*>(task));
+    if (const auto worker = self->desk->registry->find(self->ref)) {
+      self->desk->loads->pushed(worker, self->report.view(), self->source);
+    }
+  };
+  desk.control->post(pushed.release());
+}
+
+std::uint64_t call(const smg_host* host, std::uint64_t ref, const smg_call* call, smg_call_fn done,
+                   void* context) noexcept {
+  return desk_of(host).calls->start(ref, *call, done, context);
+}
+
+void cancel_call(const smg_host* host, std::uint64_t handle) noexcept {
+  desk_of(host).calls->cancel(handle);
+}
+
+}  // namespace
+
+const smg_fleet_service& fleet_service() {
+  static constexpr smg_fleet_service kService{
+      sizeof(smg_fleet_service),
+      0,
+      contact,
+      progress,
+      connection_failed,
+      tracked_load,
+      prefill_pending,
+      first_response,
+      report,
+      call,
+      cancel_call,
+  };
+  return kService;
+}
+
+}  // namespace smg

@@ -1,0 +1,156 @@
+#include "host/load/load_desk.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "host/base/views.hpp"
+
+namespace smg {
+namespace {
+
+template <class T>
+void store(T& place, T value) {
+  __atomic_store(&place, &value, __ATOMIC_RELAXED);
+}
+
+void show_live(smg_worker_live& live, const LoadReport& report, std::uint64_t now) {
+  const LoadTotals& totals = report.totals();
+  store(live.waiting_requests, totals.waiting_requests);
+  store(live.running_requests, totals.running_requests);
+  store(live.waiting_uncached_tokens, totals.waiting_uncached_tokens);
+  store(live.token_usage, totals.token_usage);
+  store(live.throughput, totals.generation_throughput);
+  store(live.report_time, report.view().sample_time == 0 ? now : report.view().sample_time);
+  store(live.report_sequence, live.report_sequence + 1);
+  __atomic_store_n(&live.report_valid, 1u, __ATOMIC_RELEASE);
+}
+
+LivenessEvidence evidence_of(const LoadReport& report) {
+  LivenessEvidence evidence;
+  evidence.pushed = report.view().pushed != 0;
+  evidence.waiting = report.totals().waiting_requests;
+  if (!evidence.pushed) return evidence;
+  for (const smg_rank_load& rank : report.ranks()) {
+    if ((rank.present & SMG_LOAD_ENGINE_SILENCE) == 0) continue;
+    if (evidence.silence_ms && *evidence.silence_ms >= rank.engine_silence_ms) continue;
+    evidence.silence_ms = rank.engine_silence_ms;
+    evidence.reports_steps =
+        (rank.present & SMG_LOAD_REPORTS_STEPS) != 0 && rank.reports_steps != 0;
+    evidence.prefill_pending_tokens.reset();
+    if ((rank.present & SMG_LOAD_PREFILL_PENDING) != 0) {
+      evidence.prefill_pending_tokens = rank.prefill_pending_tokens;
+    }
+  }
+  return evidence;
+}
+
+}  // namespace
+
+std::string_view no_report_name(std::uint32_t cause) {
+  static constexpr std::string_view kNames[] = {
+      "ok", "unsupported", "timeout", "connection", "error", "empty", "malformed", "gauge_missing"};
+  return cause < std::size(kNames) ? kNames[cause] : "other";
+}
+
+LoadDesk::LoadDesk(Loop& control, Registry& registry, Families& families, Bus& bus)
+    : control_(control), registry_(registry), families_(families), bus_(bus) {}
+
+bool LoadDesk::report(const std::shared_ptr<Worker>& worker, const LoadReport& report,
+                      std::string_view source) {
+  const Ceilings& ceilings = worker->description().ceilings;
+  const bool overloaded = is_overloaded(report.totals(), ceilings);
+  if (!registry_.set_overloaded(*worker, overloaded)) return false;
+  const std::uint64_t now = control_.now();
+  show_live(worker->live(), report, now);
+  worker->runtime()->liveness().report(now, evidence_of(report));
+  families_.load_reports.with({source, "ok"}).add();
+  show(*worker, report);
+  Known& known = known_[worker->view().ref];
+  known.url = worker->url();
+  if (known.reported_at == 0 || known.cause != 0) {
+    spdlog::info("worker {} reports its load ({})", worker->url(), source);
+  }
+  known.reported_at = now;
+  known.cause = 0;
+  known.ranks = std::max(known.ranks, report.ranks().size());
+  smg_event_load event{};
+  event.event.struct_size = sizeof event;
+  event.event.type = SMG_EVENT_LOAD_REPORT;
+  event.event.worker_ref = worker->view().ref;
+  event.event.worker_url = worker->view().url;
+  event.report = report.view();
+  event.source = view(source);
+  bus_.publish(event.event);
+  return true;
+}
+
+void LoadDesk::no_report(const std::shared_ptr<Worker>& worker, std::uint32_t cause,
+                         std::string_view detail, std::string_view source) {
+  families_.load_reports.with({source, no_report_name(cause)}).add();
+  // No fresh signal, no opinion.
+  if (!registry_.set_overloaded(*worker, false)) return;
+  __atomic_store_n(&worker->live().report_valid, 0u, __ATOMIC_RELEASE);
+  Known& known = known_[worker->view().ref];
+  known.url = worker->url();
+  const std::uint32_t before = known.cause;
+  known.cause = cause;
+  if (before != cause) {
+    spdlog::warn("worker {} reports no load ({}): {}", worker->url(), no_report_name(cause),
+                 detail);
+  }
+  smg_event_change event{};
+  event.event.struct_size = sizeof event;
+  event.event.type = SMG_EVENT_NO_REPORT;
+  event.event.worker_ref = worker->view().ref;
+  event.event.worker_url = worker->view().url;
+  event.before = before;
+  event.after = cause;
+  event.subject = view(source);
+  event.text = view(detail);
+  bus_.publish(event.event);
+}
+
+void LoadDesk::forget(const Worker& worker) {
+  __atomic_store_n(&worker.live().report_valid, 0u, __ATOMIC_RELEASE);
+  const auto found = known_.find(worker.view().ref);
+  const std::size_t ranks = found == known_.end() ? 0 : found->second.ranks;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    for (const auto& model : worker.description().models) {
+      for (Family* family :
+           {&families_.engine_running, &families_.engine_waiting, &families_.engine_token_usage,
+            &families_.engine_throughput, &families_.engine_cache_hit_rate}) {
+        family->with({worker.url(), model, std::to_string(rank)}).set(-1);
+      }
+    }
+  }
+  if (found == known_.end()) return;
+  families_.load_report_age.with({worker.url()}).set(-1);
+  known_.erase(found);
+}
+
+void LoadDesk::show(const Worker& worker, const LoadReport& report) {
+  for (const smg_rank_load& rank : report.ranks()) {
+    const std::string number = std::to_string(rank.dp_rank);
+    for (const auto& model : worker.description().models) {
+      const auto set = [&](Family& family, double value) {
+        family.with({worker.url(), model, number}).set(value);
+      };
+      set(families_.engine_running, rank.running_requests);
+      set(families_.engine_waiting, rank.waiting_requests);
+      set(families_.engine_token_usage, rank.token_usage);
+      set(families_.engine_throughput, rank.generation_throughput);
+      set(families_.engine_cache_hit_rate, rank.cache_hit_rate);
+    }
+  }
+}
+
+void LoadDesk::show_ages() {
+  for (const auto& [ref, known] : known_) {
+    const double age =
+        known.reported_at == 0 ? -1 : static_cast<double>(control_.now() - known.reported_at) / 1e9;
+    families_.load_report_age.with({known.url}).set(age);
+  }
+}
+
+}  // namespace smg

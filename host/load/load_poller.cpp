@@ -1,0 +1,277 @@
+#include "host/load/load_poller.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "host/base/views.hpp"
+#include "host/config/duration.hpp"
+
+namespace smg {
+namespace {
+
+constexpr std::uint64_t kPublishDelay = 20'000'000;
+// A source that has not answered by then breaks its promise.
+constexpr std::uint64_t kGrace = 500'000'000;
+
+thread_local LoadPoller* t_poller = nullptr;  // smg_poll_done brings a ticket and nothing else
+
+}  // namespace
+
+struct LoadPoller::Group {
+  LoadPoller* owner;
+  std::string model;
+  std::uint64_t interval;
+  struct Timer : smg_timer {
+    Group* group;
+  } timer{};
+};
+
+struct LoadPoller::Poll {
+  LoadPoller* owner;
+  std::uint64_t ticket;
+  Member* member;
+  std::size_t source = 0;  // of the member's, that is asked now
+  bool asking = false;     // inside the source's poll()
+  bool answered = false;   // ... which answered at once
+  std::uint32_t cause = SMG_NO_REPORT_UNSUPPORTED;
+  std::string detail = "no load source suits this worker";
+  std::string_view source_name;
+  struct Timer : smg_timer {
+    Poll* poll;
+  } timer{};
+};
+
+LoadPoller::Member::~Member() {
+  for (const Source& source : sources) source.monitor->api->detach(source.handle);
+}
+
+LoadPoller::LoadPoller(Loop& control, const Registry& registry, LoadIntake& intake,
+                       const Config& config, std::vector<MonitorRef> monitors, Series late_answers)
+    : control_(control),
+      registry_(registry),
+      intake_(intake),
+      config_(config),
+      monitors_(std::move(monitors)),
+      late_answers_(late_answers),
+      published_(std::make_shared<LoadReports>()) {
+  t_poller = this;
+  publish_.owner = this;
+  publish_.fired = publish_due;
+}
+
+LoadPoller::~LoadPoller() {
+  control_.clear_timer(&publish_);
+  for (const auto& [model, group] : groups_) control_.clear_timer(&group->timer);
+  for (const auto& [ticket, poll] : polls_) control_.clear_timer(&poll->timer);
+  polls_.clear();
+  members_.clear();
+  t_poller = nullptr;
+}
+
+std::shared_ptr<const LoadReports> LoadPoller::reports() const {
+  const std::lock_guard lock(mutex_);
+  return published_;
+}
+
+std::uint64_t LoadPoller::interval_of(const Pool& pool) const {
+  std::optional<std::uint64_t> shortest;
+  for (const auto& worker : pool.members) {
+    if (const auto own = worker->description().load_monitor_interval_secs) {
+      shortest = std::min(shortest.value_or(*own), *own);
+    }
+  }
+  return seconds_to_ns(
+      std::max<std::uint64_t>(shortest.value_or(config_.load_monitor.interval_secs), 1));
+}
+
+void LoadPoller::fleet_changed() {
+  const auto fleet = registry_.snapshot();
+  std::erase_if(groups_, [&](const auto& entry) {
+    if (fleet->pools.contains(entry.first)) return false;
+    control_.clear_timer(&entry.second->timer);
+    return true;
+  });
+  for (const auto& [model, pool] : fleet->pools) {
+    const std::uint64_t interval = interval_of(*pool);
+    auto& group = groups_[model];
+    if (group != nullptr && group->interval == interval) continue;
+    if (group == nullptr) {
+      group = std::make_unique<Group>();
+      group->owner = this;
+      group->model = model;
+      group->timer.fired = due;
+      group->timer.group = group.get();
+    }
+    group->interval = interval;
+    control_.set_timer(&group->timer, control_.now());
+  }
+}
+
+void LoadPoller::due(smg_timer* timer) {
+  Group& group = *static_cast<Group::Timer*>(timer)->group;
+  group.owner->control_.set_timer(timer, group.owner->control_.now() + group.interval);
+  group.owner->tick(group);
+}
+
+void LoadPoller::tick(Group& group) {
+  const auto fleet = registry_.snapshot();
+  const auto pool = fleet->pools.find(group.model);
+  if (pool == fleet->pools.end()) return;
+  for (const auto& worker : pool->second->members) {
+    if ((worker->state() & SMG_STATE_STATUS_MASK) == SMG_STATUS_READY) poll(worker);
+  }
+}
+
+LoadPoller::Member& LoadPoller::member(const std::shared_ptr<Worker>& worker) {
+  auto& entry = members_[worker->view().ref];
+  if (entry != nullptr) return *entry;
+  entry = std::make_unique<Member>();
+  entry->worker = worker;
+  std::vector<std::pair<std::uint32_t, const MonitorRef*>> matches;
+  for (const MonitorRef& monitor : monitors_) {
+    const std::uint32_t score = monitor.api->match(monitor.self, &worker->view());
+    if (score > 0) matches.emplace_back(score, &monitor);
+  }
+  std::stable_sort(matches.begin(), matches.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [score, monitor] : matches) {
+    void* handle = nullptr;
+    if (monitor->api->attach(monitor->self, &worker->view(), &handle, nullptr) == SMG_OK) {
+      entry->sources.push_back({monitor, handle});
+    }
+  }
+  return *entry;
+}
+
+void LoadPoller::poll(const std::shared_ptr<Worker>& worker) {
+  Member& asked = member(worker);
+  if (asked.ticket != 0) return;
+  asked.ticket = next_ticket_++;
+  auto& poll = polls_[asked.ticket];
+  poll = std::make_unique<Poll>();
+  poll->owner = this;
+  poll->ticket = asked.ticket;
+  poll->member = &asked;
+  poll->timer.fired = overdue;
+  poll->timer.poll = poll.get();
+  ask(*poll);
+}
+
+void LoadPoller::ask(Poll& poll) {
+  while (poll.source < poll.member->sources.size()) {
+    const Source& source = poll.member->sources[poll.source];
+    poll.source_name = source.monitor->name;
+    if (source.monitor->api->poll == nullptr) {  // one that only pushes
+      ++poll.source;
+      continue;
+    }
+    // A number of its own for each source asked, so that a second answer of one is not taken for
+    // the answer of the next.
+    auto node = polls_.extract(poll.ticket);
+    const std::uint64_t ticket = next_ticket_++;
+    node.key() = poll.ticket = poll.member->ticket = ticket;
+    polls_.insert(std::move(node));
+    control_.set_timer(&poll.timer, control_.now() + kTimeout + kGrace);
+    poll.asking = true;
+    poll.answered = false;
+    source.monitor->api->poll(source.handle, ticket, kTimeout, done);
+    const auto running = polls_.find(ticket);
+    if (running == polls_.end()) return;  // it brought a report, or the worker went
+    poll.asking = false;
+    if (!poll.answered) return;
+    ++poll.source;
+  }
+  const std::shared_ptr<Worker> worker = poll.member->worker;
+  poll.member->ticket = 0;
+  control_.clear_timer(&poll.timer);
+  const auto ended = polls_.extract(poll.ticket);
+  set(worker->url(), nullptr);
+  intake_.no_report(worker, poll.cause, poll.detail, poll.source_name);
+}
+
+void LoadPoller::done(std::uint64_t ticket, const smg_load_report* report, std::uint32_t cause,
+                      smg_view detail) {
+  LoadPoller* const self = t_poller;
+  if (self == nullptr) return;
+  const auto found = self->polls_.find(ticket);
+  if (found == self->polls_.end() || found->second->answered) {
+    self->late_answers_.add();
+    return;
+  }
+  Poll& poll = *found->second;
+  if (report != nullptr) {
+    const std::shared_ptr<Worker> worker = poll.member->worker;
+    const std::string source(poll.source_name);
+    poll.member->ticket = 0;
+    self->control_.clear_timer(&poll.timer);
+    self->polls_.erase(found);
+    self->take(worker, *report, source);
+    return;
+  }
+  // What the last source says is shown, unless it only says that it does not apply.
+  if (cause != SMG_NO_REPORT_UNSUPPORTED || poll.source == 0) {
+    poll.cause = cause;
+    poll.detail = text(detail);
+  }
+  poll.answered = true;
+  if (poll.asking) return;  // ask() goes on
+  ++poll.source;
+  self->ask(poll);
+}
+
+void LoadPoller::overdue(smg_timer* timer) {
+  Poll& poll = *static_cast<Poll::Timer*>(timer)->poll;
+  LoadPoller& self = *poll.owner;
+  const std::shared_ptr<Worker> worker = poll.member->worker;
+  const std::string source(poll.source_name);
+  const auto ended = self.polls_.extract(poll.ticket);
+  // The source still owes its answer: it is asked again only after a fresh attach.
+  self.members_.erase(worker->view().ref);
+  self.set(worker->url(), nullptr);
+  self.intake_.no_report(worker, SMG_NO_REPORT_TIMEOUT, "the load source did not answer in time",
+                         source);
+}
+
+void LoadPoller::pushed(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
+                        std::string_view source) {
+  take(worker, report, source);
+}
+
+void LoadPoller::take(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
+                      std::string_view source) {
+  auto owned = std::make_shared<const LoadReport>(report);
+  if (intake_.report(worker, *owned, source)) set(worker->url(), std::move(owned));
+}
+
+void LoadPoller::evict(const Worker& worker) {
+  const auto found = members_.find(worker.view().ref);
+  if (found != members_.end()) {
+    if (const auto poll = polls_.find(found->second->ticket); poll != polls_.end()) {
+      control_.clear_timer(&poll->second->timer);
+      polls_.erase(poll);
+    }
+    members_.erase(found);
+  }
+  set(worker.url(), nullptr);
+}
+
+void LoadPoller::set(const std::string& url, std::shared_ptr<const LoadReport> report) {
+  if (report == nullptr) {
+    if (current_.erase(url) == 0) return;
+  } else {
+    current_[url] = std::move(report);
+  }
+  if (publish_.set) return;
+  publish_.set = true;
+  control_.set_timer(&publish_, control_.now() + kPublishDelay);
+}
+
+void LoadPoller::publish_due(smg_timer* timer) {
+  LoadPoller& self = *static_cast<Timer*>(timer)->owner;
+  self.publish_.set = false;
+  auto fresh = std::make_shared<const LoadReports>(self.current_);
+  const std::lock_guard lock(self.mutex_);
+  self.published_ = std::move(fresh);
+}
+
+}  // namespace smg

@@ -1,0 +1,32 @@
+// A load report that owns what it says. Immutable, shared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/load/overload.hpp"
+#include "smg/load.h"
+
+namespace smg {
+
+class LoadReport {
+ public:
+  explicit LoadReport(const smg_load_report& report);
+  LoadReport(const LoadReport&) = delete;
+  LoadReport& operator=(const LoadReport&) = delete;
+
+  const std::vector<smg_rank_load>& ranks() const { return ranks_; }
+  const std::string& timestamp() const { return timestamp_; }
+  const LoadTotals& totals() const { return totals_; }
+  // As plugins and the bus are shown it.
+  const smg_load_report& view() const { return view_; }
+
+ private:
+  std::vector<smg_rank_load> ranks_;
+  std::vector<std::string> modes_;  // what the ranks' disagg_mode points to
+  std::string timestamp_;
+  LoadTotals totals_;
+  smg_load_report view_{};
+};
+
+}  // namespace smg

@@ -1,0 +1,206 @@
+"""Overload protection: who is out because of its load, what happens when everybody is, and what ends it."""
+import contextlib
+import json
+import socket
+import threading
+
+import pytest
+
+from support import DEADLINE, SLOW, Gateway, Worker, chat, wait_for
+
+FAST = "[load_monitor]\ninterval_secs = 1\n"
+
+
+def answer(connection, request):
+    connection.answer(b"{}")
+
+
+@contextlib.contextmanager
+def fleet(count, extra="", **options):
+    workers = [Worker(answer) for _ in range(count)]
+    for worker in workers:
+        worker.report()
+    try:
+        with Gateway(workers, extra=FAST + extra, **options) as running:
+            yield running, workers
+    finally:
+        for worker in workers:
+            worker.__exit__()
+
+
+def overloaded(running, count):
+    wait_for(lambda: running.metric("smg_workers_overloaded", model="m") == count, f"{count} overloaded workers")
+
+
+def routed_to(running):
+    status, headers, _ = running.chat()
+    assert status == 200
+    return headers["x-smg-routed-worker-id"]
+
+
+def polled(worker):
+    """Waits for a poll that begins from here on."""
+    seen = len(worker.gets)
+    wait_for(lambda: len(worker.gets) > seen + 1, "another poll")
+
+
+def test_a_worker_is_out_from_the_report_that_crosses_its_ceiling_to_the_first_below():
+    with fleet(2) as (running, (one, two)):
+        one.report(waiting=7)
+        polled(one)
+        assert running.metric("smg_workers_overloaded", model="m") == 0
+        one.report(waiting=8)
+        overloaded(running, 1)
+        assert {routed_to(running) for _ in range(6)} == {two.url}
+        one.report(waiting=7)
+        overloaded(running, 0)
+        assert {routed_to(running) for _ in range(6)} == {one.url, two.url}
+
+
+def test_the_usage_ceiling_is_inclusive():
+    with fleet(2) as (running, (one, _)):
+        one.report(usage=0.8)
+        overloaded(running, 1)
+        one.report(usage=0.79)
+        overloaded(running, 0)
+
+
+def test_with_all_but_one_over_everything_goes_to_that_one():
+    with fleet(4) as (running, workers):
+        for worker in workers[:3]:
+            worker.report(waiting=20)
+        overloaded(running, 3)
+        assert {routed_to(running) for _ in range(12)} == {workers[3].url}
+        assert running.metric("smg_worker_overload_fallback_total") == 0
+
+
+def test_with_all_over_requests_are_steered_to_the_least_loaded():
+    hold = threading.Event()
+
+    def slow(connection, request):
+        if request.json()["messages"][0]["content"] == "hold":
+            hold.wait(DEADLINE)
+        connection.answer(b"{}")
+
+    with fleet(2) as (running, workers):
+        for worker in workers:
+            worker.script = slow
+            worker.report(waiting=20)
+        overloaded(running, 2)
+        holder = threading.Thread(target=running.post, args=("/v1/chat/completions", chat(content="hold")))
+        holder.start()
+        wait_for(lambda: running.metric("smg_worker_requests_active") == 1, "the held request")
+        busy = next(worker.url for worker in workers if worker.requests)
+        free = next(worker.url for worker in workers if worker.url != busy)
+        assert {routed_to(running) for _ in range(8)} == {free}
+        hold.set()
+        holder.join()
+        assert running.metric("smg_worker_overload_fallback_total", stage="selection") == 9
+        assert running.metric("smg_worker_overload_shed_total") == 0
+
+
+def test_with_shedding_each_gets_the_documented_answer_at_once():
+    with fleet(2, extra="[overload]\nshed = true\n") as (running, workers):
+        for worker in workers:
+            worker.report(waiting=20)
+        overloaded(running, 2)
+        begun = __import__("time").monotonic()
+        status, headers, body = running.chat()
+        assert __import__("time").monotonic() - begun < 0.04 * SLOW, "a shed is not retried"
+        assert status == 503
+        assert headers["content-type"] == "application/json"
+        assert headers["retry-after"] == "1"
+        assert headers["x-smg-error-code"] == "worker_overload_protection_shed"
+        assert json.loads(body) == {"error": {
+            "type": "server_error", "code": "worker_overload_protection_shed",
+            "message": "All workers for model 'm' are overloaded", "param": None}}
+        assert running.metric("smg_worker_overload_shed_total", stage="selection") == 1
+        assert not any(worker.requests for worker in workers)
+        workers[0].report()
+        overloaded(running, 1)
+        assert routed_to(running) == workers[0].url
+
+
+def test_a_mixed_pool_is_neither_steered_nor_shed():
+    with fleet(2, extra="[retry]\ndisabled = true\n[health_check]\ncheck_interval_secs = 1\nfailure_threshold = 1\n") as (
+            running, (one, two)):
+        one.report(waiting=20)
+        overloaded(running, 1)
+        two.close()
+        wait_for(lambda: running.metric("smg_worker_health", worker=two.url) == 0, "the other to be not ready")
+        status, headers, _ = running.chat()
+        assert (status, headers["x-smg-error-code"]) == (503, "no_available_workers")
+        assert "retry-after" not in headers
+
+
+def hang(connection):
+    connection.wait_closed(DEADLINE)
+
+
+NO_REPORT = {
+    "timeout": hang,
+    "5xx": lambda connection: connection.answer(b"", "500 Internal Server Error"),
+    "empty": {"loads": []},
+    "404": None,
+    "malformed": b"<html>",
+    "wrong types": {"loads": [{"num_waiting_reqs": "20"}]},
+}
+
+
+@pytest.mark.parametrize("kind", NO_REPORT)
+def test_no_report_clears_the_verdict(kind):
+    """Fails open: no fresh signal is no opinion."""
+    with fleet(2) as (running, (one, _)):
+        one.report(waiting=20)
+        overloaded(running, 1)
+        one.pages["/v1/loads"] = NO_REPORT[kind]
+        overloaded(running, 0)
+        cause = {"timeout": "timeout", "5xx": "error", "empty": "empty", "404": None, "malformed": None,
+                 "wrong types": None}[kind]
+        if cause is not None:
+            assert running.metric("smg_load_reports_total", result=cause) >= 1
+        one.report(waiting=20)
+        overloaded(running, 1)
+
+
+def test_gauges_are_read_where_there_is_no_load_document_and_a_renamed_one_is_seen():
+    with fleet(2) as (running, (one, _)):
+        text = "# HELP x\nvllm:num_requests_waiting{engine=\"0\"} 20\nvllm:num_requests_running 3\n"
+        one.pages["/v1/loads"] = None
+        one.pages["/metrics"] = (text + "vllm:kv_cache_usage_perc 0.5\n").encode()
+        overloaded(running, 1)
+        assert running.metric("smg_engine_token_usage", worker=one.url) == 0.5
+        assert running.metric("smg_engine_waiting_requests", worker=one.url) == 20
+        one.pages["/metrics"] = (text + "vllm:kv_cache_use 0.5\n").encode()
+        overloaded(running, 0)
+        assert running.metric("smg_load_reports_total", source="prometheus_scrape", result="gauge_missing") >= 1
+
+
+def test_a_hung_worker_delays_nobody_elses_verdict():
+    with fleet(2) as (running, (one, two)):
+        one.pages["/v1/loads"] = hang
+        polled_before = len(two.gets)
+        two.report(waiting=20)
+        overloaded(running, 1)
+        assert len(two.gets) > polled_before
+
+
+def test_protection_off_means_no_veto_but_still_reports():
+    with fleet(1, extra="[overload]\nprotection = false\n") as (running, (one,)):
+        one.report(waiting=1000, usage=1.0)
+        wait_for(lambda: running.metric("smg_engine_waiting_requests", worker=one.url) == 1000, "the report")
+        assert running.metric("smg_workers_overloaded", model="m") == 0
+
+
+def test_a_breaker_opens_after_failures_in_a_row_and_spares_the_worker():
+    extra = "[circuit_breaker]\nfailure_threshold = 3\ntimeout_duration_secs = 1\nsuccess_threshold = 1\n[retry]\ndisabled = true\n"
+    with fleet(2, extra=extra) as (running, (one, two)):
+        one.script = lambda connection, request: connection.answer(b"", "500 Internal Server Error")
+        statuses = [running.chat()[0] for _ in range(6)]
+        assert statuses.count(500) == 3
+        assert running.metric("smg_worker_cb_state", worker=one.url) == 1
+        assert {routed_to(running) for _ in range(4)} == {two.url}
+        one.script = answer
+        wait_for(lambda: running.metric("smg_worker_cb_state", worker=one.url) == 2, "the breaker to half-open")
+        assert {routed_to(running) for _ in range(4)} == {one.url, two.url}
+        wait_for(lambda: running.metric("smg_worker_cb_state", worker=one.url) == 0, "the breaker to close")
