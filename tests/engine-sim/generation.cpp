@@ -49,6 +49,7 @@ bool Generation::start_in_model() {
 }
 
 void Generation::start_paced(double interval_ms) {
+  paced_ = true;
   host_.started(*this);
   if (connection_.effects != nullptr) interval_ms *= connection_.effects->interval_factor;
   interval_ms_ = interval_ms;

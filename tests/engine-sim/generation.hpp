@@ -40,7 +40,7 @@ class Generation final : public Exchange, public Job {
   void start_paced(double interval_ms);
 
   const Answer& answer() const { return answer_; }
-  bool paced() const { return !in_model_; }
+  bool paced() const { return paced_; }
 
   void stop() override;
   void token(std::uint32_t index) override;
@@ -63,6 +63,7 @@ class Generation final : public Exchange, public Job {
   double next_ms_ = 0;
   std::uint32_t next_token_ = 0;
   bool in_model_ = false;
+  bool paced_ = false;
   bool ended_ = false;
 };
 
