@@ -8,8 +8,8 @@
 
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
+#include "host/fleet/stream_table.hpp"
 #include "host/loop/loop_service.hpp"
-#include "host/routing/stream_table.hpp"
 
 namespace smg {
 namespace {
@@ -150,9 +150,7 @@ std::string Gateway::create_parts() {
   startup_ = std::make_unique<Startup>(control, *registry_, config_);
   for (const auto& spec : config_.workers) {
     std::string error;
-    const TransportRef* transport = transport_for(spec, error);
-    if (transport == nullptr) return error;
-    if (error = startup_->begin(spec, *transport); !error.empty()) return error;
+    if (transport_for(spec, error) == nullptr) return error;
   }
   return {};
 }
@@ -216,6 +214,18 @@ std::string Gateway::prepare() {
   std::string error;
   loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
   loops_.run_on(loops_.data_count(), [&] { error = create_parts(); });
+  return error;
+}
+
+std::string Gateway::add_workers() {
+  std::string error;
+  loops_.run_on(loops_.data_count(), [&] {
+    for (const auto& spec : config_.workers) {
+      const TransportRef* transport = transport_for(spec, error);
+      if (transport != nullptr) error = startup_->begin(spec, *transport);
+      if (!error.empty()) return;
+    }
+  });
   return error;
 }
 

@@ -1,6 +1,6 @@
 // The whole gateway: everything that runs between start and stop, put together in one place.
 //
-// Used from the main thread. prepare() and start() give a sentence when the gateway cannot run;
+// Used from the main thread. The steps of the start give a sentence when the gateway cannot run;
 // then, as after shut_down(), the object can only be destroyed.
 #pragma once
 
@@ -13,10 +13,10 @@
 #include "host/config/config.hpp"
 #include "host/fleet/calls.hpp"
 #include "host/fleet/endpoint.hpp"
-#include "host/fleet/fleet_service.hpp"
 #include "host/fleet/health_checker.hpp"
 #include "host/fleet/registry.hpp"
 #include "host/fleet/startup.hpp"
+#include "host/fleet_service.hpp"
 #include "host/http/listener.hpp"
 #include "host/load/load_desk.hpp"
 #include "host/load/load_poller.hpp"
@@ -36,9 +36,11 @@ class Gateway final : private Registry::Observer {
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
-  // Makes everything that the configuration asks for.
+  // Makes every plugin instance that the configuration asks for.
   std::string prepare();
-  // Listens. REQUIRES: prepare() had nothing to say.
+  // Registers the workers. REQUIRES: prepare() had nothing to say.
+  std::string add_workers();
+  // Listens. REQUIRES: add_workers() had nothing to say.
   std::string start();
   // Readiness off, settle, stop accepting, wait for running answers, close. `hurry` set from
   // elsewhere ends the waiting.

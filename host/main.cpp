@@ -108,6 +108,11 @@ class Application final : public Poco::Util::ServerApplication {
     if (command.command == Command::kCheckConfig) {
       for (const auto& warning : config.value->warnings)
         std::cout << "warning: " << warning << "\n";
+      // Some of it only the plugins know.
+      if (const auto unfit = Gateway(*config.value, plugins).prepare(); !unfit.empty()) {
+        std::cerr << unfit << "\n";
+        return kBadConfiguration;
+      }
       std::cout << command.config_file << ": ok\n" << summary(*config.value);
       return EXIT_OK;
     }
@@ -138,7 +143,9 @@ class Application final : public Poco::Util::ServerApplication {
     int code = EXIT_OK;
     {
       Gateway gateway(std::move(config), plugins);
-      if (const auto unfit = gateway.prepare(); !unfit.empty()) {
+      std::string unfit = gateway.prepare();
+      if (unfit.empty()) unfit = gateway.add_workers();
+      if (!unfit.empty()) {
         spdlog::error(unfit);
         code = kBadConfiguration;
       } else if (const auto error = gateway.start(); !error.empty()) {

@@ -1,6 +1,9 @@
 #include "host/config/checks.hpp"
 
+#include <unistd.h>
+
 #include <array>
+#include <filesystem>
 #include <optional>
 
 #include "host/config/settings.hpp"
@@ -64,6 +67,19 @@ void check_metrics_host(Config& config) {
   config.metrics.host = defaults::kAnyAddress;
 }
 
+// The directory, or the nearest one above it that is there, can be written.
+void check_log_dir(Draft& draft) {
+  if (draft.config.log.dir.empty()) return;
+  std::error_code ignored;
+  auto place = std::filesystem::absolute(draft.config.log.dir, ignored);
+  while (!std::filesystem::exists(place, ignored) && place.has_relative_path()) {
+    place = place.parent_path();
+  }
+  if (std::filesystem::is_directory(place, ignored) && access(place.c_str(), W_OK) == 0) return;
+  draft.problems.add(origin(draft, "log.dir") + " = \"" + printable_text(draft.config.log.dir) +
+                     "\": " + place.string() + " cannot be written");
+}
+
 // What can be read but is not served: better refused than ignored.
 void check_served(Draft& draft) {
   const Server& server = draft.config.server;
@@ -120,6 +136,7 @@ void check_together(Draft& draft) {
   }
   check_metrics_host(config);
   check_ports(draft);
+  check_log_dir(draft);
   check_served(draft);
   const std::uint64_t stale = config.liveness.stale_secs;
   if (stale != 0 && stale <= config.load_monitor.interval_secs) {

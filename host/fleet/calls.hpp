@@ -9,8 +9,8 @@
 #include <unordered_map>
 
 #include "host/fleet/registry.hpp"
+#include "host/fleet/stream_table.hpp"
 #include "host/loop/loop.hpp"
-#include "host/routing/stream_table.hpp"
 #include "smg/host.h"
 
 namespace smg {

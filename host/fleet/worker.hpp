@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "host/config/worker_spec.hpp"
+#include "host/fleet/overload.hpp"
 #include "host/fleet/worker_runtime.hpp"
-#include "host/load/overload.hpp"
 #include "host/metrics/metrics.hpp"
 #include "smg/transport.h"
 #include "smg/worker.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/load/overload.hpp"
+#include "host/fleet/overload.hpp"
 #include "smg/load.h"
 
 namespace smg {

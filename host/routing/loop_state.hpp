@@ -12,13 +12,13 @@
 
 #include "host/config/config.hpp"
 #include "host/fleet/registry.hpp"
+#include "host/fleet/stream_table.hpp"
 #include "host/loop/loop.hpp"
 #include "host/metrics/families.hpp"
 #include "host/routing/random.hpp"
 #include "host/routing/request/request_facts.hpp"
 #include "host/routing/request/request_reader.hpp"
 #include "host/routing/request_buffer.hpp"
-#include "host/routing/stream_table.hpp"
 
 namespace smg {
 

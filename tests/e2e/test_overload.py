@@ -1,12 +1,11 @@
 """Overload protection: who is out because of its load, what happens when everybody is, and what ends it."""
 import contextlib
 import json
-import socket
 import threading
 
 import pytest
 
-from support import DEADLINE, SLOW, Gateway, Worker, chat, wait_for
+from support import DEADLINE, Gateway, Worker, chat, wait_for
 
 FAST = "[load_monitor]\ninterval_secs = 1\n"
 
@@ -89,8 +88,7 @@ def test_with_all_over_requests_are_steered_to_the_least_loaded():
         overloaded(running, 2)
         holder = threading.Thread(target=running.post, args=("/v1/chat/completions", chat(content="hold")))
         holder.start()
-        wait_for(lambda: running.metric("smg_worker_requests_active") == 1, "the held request")
-        busy = next(worker.url for worker in workers if worker.requests)
+        busy = wait_for(lambda: [worker.url for worker in workers if worker.requests], "the held request")[0]
         free = next(worker.url for worker in workers if worker.url != busy)
         assert {routed_to(running) for _ in range(8)} == {free}
         hold.set()
@@ -104,9 +102,8 @@ def test_with_shedding_each_gets_the_documented_answer_at_once():
         for worker in workers:
             worker.report(waiting=20)
         overloaded(running, 2)
-        begun = __import__("time").monotonic()
         status, headers, body = running.chat()
-        assert __import__("time").monotonic() - begun < 0.04 * SLOW, "a shed is not retried"
+        assert running.metric("smg_worker_retries_total") == 0
         assert status == 503
         assert headers["content-type"] == "application/json"
         assert headers["retry-after"] == "1"

@@ -1,4 +1,4 @@
-#include "host/load/overload.hpp"
+#include "host/fleet/overload.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "host/routing/stream_table.hpp"
+#include "host/fleet/stream_table.hpp"
 
 namespace smg {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/fleet/fleet_service.hpp"
+#include "host/fleet_service.hpp"
 
 #include <unordered_map>
 
