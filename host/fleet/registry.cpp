@@ -74,7 +74,7 @@ std::shared_ptr<Worker> Registry::add(WorkerDescription description, const Trans
   return worker;
 }
 
-std::shared_ptr<Worker> Registry::update(const std::shared_ptr<Worker>& worker,
+std::shared_ptr<Worker> Registry::update(std::shared_ptr<Worker> worker,
                                          WorkerDescription description) {
   std::shared_ptr<Worker> fresh;
   {
@@ -99,7 +99,8 @@ std::shared_ptr<Worker> Registry::update(const std::shared_ptr<Worker>& worker,
   return fresh;
 }
 
-void Registry::remove(const std::shared_ptr<Worker>& worker) {
+// Workers by value, here as above: what the caller holds may be the very entry that goes.
+void Registry::remove(std::shared_ptr<Worker> worker) {
   {
     const std::lock_guard lock(mutex_);
     const auto place = std::find(workers_.begin(), workers_.end(), worker);
@@ -131,6 +132,11 @@ void Registry::show_removed(const Worker& worker) const {
 void Registry::remove_all() {
   while (!workers_.empty()) remove(workers_.back());
   publish();
+}
+
+void Registry::ready_when_published(std::shared_ptr<Worker> worker) {
+  coming_.push_back(std::move(worker));
+  changed();
 }
 
 void Registry::changed() {
@@ -224,6 +230,9 @@ void Registry::publish() {
     generation_.store(now->generation, std::memory_order_release);
   }
   tell_policies(*before, *now);
+  for (const auto& worker : std::exchange(coming_, {})) {
+    if (find(worker->view().ref) == worker) set_status(*worker, SMG_STATUS_READY);
+  }
   if (observer_ != nullptr) observer_->fleet_published();
 }
 

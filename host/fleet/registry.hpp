@@ -44,12 +44,14 @@ class Registry {
                               std::string& error);
   // [control] Replaces the description of a present worker: same URL, live block and endpoint, new
   // ref.
-  std::shared_ptr<Worker> update(const std::shared_ptr<Worker>& worker,
-                                 WorkerDescription description);
+  std::shared_ptr<Worker> update(std::shared_ptr<Worker> worker, WorkerDescription description);
   // [control] Takes the worker out of routing now. Its requests end in peace, then its endpoint
   // closes.
-  void remove(const std::shared_ptr<Worker>& worker);
+  void remove(std::shared_ptr<Worker> worker);
   void remove_all();
+  // [control] Makes the worker Ready once the pools that hold it are visible: nobody may take it
+  // for ready and not find it.
+  void ready_when_published(std::shared_ptr<Worker> worker);
   // [control] Makes what has changed visible to loops and policies.
   void publish();
 
@@ -99,7 +101,8 @@ class Registry {
   PolicyFor policy_for_;
   Observer* observer_ = nullptr;
   std::function<void()> publish_soon_;
-  bool dirty_ = false;  // control thread
+  bool dirty_ = false;                           // control thread
+  std::vector<std::shared_ptr<Worker>> coming_;  // Ready with the next snapshot; control thread
 
   // Of what other threads read or write: snapshot_, by_ref_, state words. The control thread reads
   // its own without it.

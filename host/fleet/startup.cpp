@@ -186,7 +186,7 @@ void Startup::succeed(Job& job, const smg_probe_result& result) {
   if (auto fresh = registry_.update(job.worker, std::move(description))) {
     job.worker = std::move(fresh);
   }
-  registry_.set_status(*job.worker, SMG_STATUS_READY);
+  registry_.ready_when_published(job.worker);
   std::string models;
   for (const auto& model : job.worker->description().models) {
     models += (models.empty() ? "" : ", ") + model;

@@ -1,0 +1,150 @@
+#include "host/fleet/registry.hpp"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "host/fleet/endpoint.hpp"
+
+using namespace smg;
+
+namespace {
+
+// A registry whose changes are published when the test says so, over a transport that does nothing.
+struct Bench {
+  Bench()
+      : loops(1),
+        metrics({.loops = loops.count()}),
+        families(metrics),
+        bus(Loop::clock, nullptr),
+        endpoints(loops) {
+    policy_api.struct_size = sizeof policy_api;
+    policy.api = &policy_api;
+    policy.name = "p";
+    transport_api.open = [](void*, const smg_worker*, void** endpoint, smg_error*) -> smg_status {
+      *endpoint = nullptr;
+      return SMG_OK;
+    };
+    transport_api.quiesce = transport_api.close = [](void*) {};
+    transport.api = &transport_api;
+    loops.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
+    registry = std::make_unique<Registry>(
+        endpoints, families, bus, [this](std::string_view) { return &policy; },
+        [this] { ++asked; });
+  }
+  ~Bench() {
+    registry->remove_all();
+    registry.reset();
+    while (!endpoints.all_closed()) std::this_thread::yield();
+    loops.stop();
+  }
+
+  std::shared_ptr<Worker> add(const std::string& url, const std::string& model = "m") {
+    WorkerDescription description;
+    description.url = url;
+    description.models = {model};
+    std::string error;
+    return registry->add(description, transport, error);
+  }
+  bool overloaded(const Worker& worker) const {
+    return (worker.state() & SMG_STATE_OVERLOADED) != 0;
+  }
+  std::uint32_t status(const Worker& worker) const {
+    return worker.state() & SMG_STATE_STATUS_MASK;
+  }
+
+  LoopGroup loops;
+  Metrics metrics;
+  Families families;
+  Bus bus;
+  Endpoints endpoints;
+  smg_policy_api policy_api{};
+  PolicyRef policy;
+  smg_transport_api transport_api{};
+  TransportRef transport;
+  int asked = 0;
+  std::unique_ptr<Registry> registry;
+};
+
+}  // namespace
+
+TEST_CASE("changes that come together are published together") {
+  Bench bench;
+  const auto before = bench.registry->generation();
+  for (int i = 0; i < 100; ++i) bench.add("http://w" + std::to_string(i));
+  CHECK(bench.asked == 1);
+  CHECK(bench.registry->generation() == before);
+  bench.registry->publish();
+  CHECK(bench.registry->generation() == before + 1);
+  CHECK(bench.registry->snapshot()->find("m")->view.count == 100);
+  bench.registry->publish();
+  CHECK(bench.registry->generation() == before + 1);
+}
+
+TEST_CASE("a worker is not ready before the pools that hold it are visible") {
+  Bench bench;
+  const auto worker = bench.add("http://w");
+  bench.registry->ready_when_published(worker);
+  CHECK(bench.status(*worker) == SMG_STATUS_PENDING);
+  bench.registry->publish();
+  CHECK(bench.status(*worker) == SMG_STATUS_READY);
+  CHECK(bench.registry->snapshot()->find("m") != nullptr);
+}
+
+TEST_CASE("a worker that is removed is out of routing at once") {
+  Bench bench;
+  const auto worker = bench.add("http://w");
+  bench.registry->ready_when_published(worker);
+  bench.registry->publish();
+  const auto pool = bench.registry->snapshot();
+  bench.registry->remove(worker);
+  CHECK(smg_pool_eligible(&pool->find("m")->view, 0) == 0);
+  CHECK(bench.registry->find(worker->view().ref) == nullptr);
+}
+
+TEST_CASE("overload 4.2, 4.4: the flag follows the verdict and leaves with Ready") {
+  Bench bench;
+  const auto worker = bench.add("http://w");
+  CHECK_FALSE(bench.registry->set_overloaded(*worker, true));
+  bench.registry->ready_when_published(worker);
+  bench.registry->publish();
+  CHECK(bench.registry->set_overloaded(*worker, true));
+  CHECK(bench.overloaded(*worker));
+  CHECK(bench.registry->set_overloaded(*worker, false));
+  CHECK_FALSE(bench.overloaded(*worker));
+  bench.registry->set_overloaded(*worker, true);
+  bench.registry->set_status(*worker, SMG_STATUS_NOT_READY);
+  CHECK_FALSE(bench.overloaded(*worker));
+}
+
+TEST_CASE("overload 4.5: a poll that ends late cannot flag the worker that took over") {
+  Bench bench;
+  const auto worker = bench.add("http://w");
+  bench.registry->ready_when_published(worker);
+  bench.registry->publish();
+  bench.registry->set_overloaded(*worker, true);
+  const auto fresh = bench.registry->update(worker, worker->description());
+  CHECK_FALSE(bench.overloaded(*fresh));
+  CHECK_FALSE(bench.registry->set_overloaded(*worker, true));
+  CHECK_FALSE(bench.overloaded(*fresh));
+  CHECK(bench.registry->set_overloaded(*fresh, true));
+  CHECK(bench.overloaded(*fresh));
+}
+
+TEST_CASE("overload 4.6: the count of flagged workers is kept per model") {
+  Bench bench;
+  const auto one = bench.add("http://a");
+  const auto two = bench.add("http://b");
+  for (const auto& worker : {one, two}) bench.registry->ready_when_published(worker);
+  bench.registry->publish();
+  const auto count = [&] { return bench.families.workers_overloaded.with({"m"}).value(); };
+  bench.registry->set_overloaded(*one, true);
+  bench.registry->set_overloaded(*one, true);
+  CHECK(count() == 1);
+  bench.registry->set_overloaded(*two, true);
+  CHECK(count() == 2);
+  bench.registry->remove(two);
+  CHECK(count() == 1);
+  bench.registry->set_overloaded(*one, false);
+  CHECK(count() == 0);
+}
