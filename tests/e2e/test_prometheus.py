@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from support import DEADLINE, ROOT, free_port, gateway, wait_for
+from support import DEADLINE, ROOT, Gateway, Worker, free_port, wait_for
 
 
 def promtool(*arguments):
@@ -57,10 +57,10 @@ def ask(port, query):
 
 
 def test_a_scrape_answers_the_documented_queries(tmp_path):
-    answer = lambda connection, request: connection.answer()
-    with gateway(answer, answer, extra="[load_monitor]\ninterval_secs = 1\n") as (running, one, two):
-        one.report(waiting=20, usage=0.95)
-        two.report(waiting=1, usage=0.25)
+    one, two = Worker(), Worker()
+    one.report(waiting=20, usage=0.95)
+    two.report(waiting=1, usage=0.25)
+    with one, two, Gateway([one, two], extra="[load_monitor]\ninterval_secs = 1\n") as running:
         wait_for(lambda: running.metric("smg_workers_overloaded", model="m") == 1, "the verdict")
         with prometheus(tmp_path, running.metrics_port) as query:
             def of(text, **labels):
