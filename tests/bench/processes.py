@@ -69,6 +69,17 @@ class Process:
                     total += int(line.split()[1]) * 1024
         return total
 
+    def settled_bytes(self):
+        """Resident memory once it stands still over five looks."""
+        seen = []
+
+        def stands_still():
+            seen.append(self.resident_bytes())
+            return len(seen) >= 5 and len(set(seen[-5:])) == 1
+
+        wait_until(self, "its memory standing still", stands_still)
+        return seen[-1]
+
     def check(self):
         if self.popen.poll() is not None:
             raise BenchError(f"{self.name} ended with status {self.popen.returncode}:\n{self.tail()}")

@@ -143,10 +143,8 @@ class Bench:
             ready = process.popen.stdout.readline()
             if not ready:
                 raise BenchError(f"smg-load {load.key} failed:\n{process.tail()}")
-            time.sleep(0.5)
-            proxy.check()
             held = json.loads(ready)["held"]
-            after = proxy.resident_bytes()
+            after = proxy.settled_bytes()
             output, _ = process.popen.communicate(b"")
         report = json.loads(output)
         report |= {"before_bytes": before, "after_bytes": after, "bytes_per_stream": (after - before) / max(held, 1)}

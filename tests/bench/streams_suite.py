@@ -52,7 +52,7 @@ def hold(bench, seconds):
             ready = holder.popen.stdout.readline()
             if not ready or json.loads(ready)["held"] != IDLE:
                 raise BenchError(f"smg-load could not hold {IDLE} streams: {ready}\n{holder.tail()}")
-            idle = proxy.resident_bytes()
+            idle = proxy.settled_bytes()
             probe = stack.enter_context(HealthProbe(port, 0.01))
             readers = stack.enter_context(SlowReaders(port, flood_request(bench.model), SLOW, SLOW_BYTES))
             peak, most_threads = idle, threads_before
