@@ -147,7 +147,11 @@ std::string Gateway::create_parts() {
   check_.owner = this;
   check_.fired = check;
   control.set_timer(&check_, control.now() + WorkerLiveness::kCheckInterval);
-  startup_ = std::make_unique<Startup>(control, *registry_, config_);
+  registration_ = std::make_unique<Registration>(
+      control, *registry_, config_, [this](const WorkerSpec& spec, std::string& problem) {
+        return transport_for(spec, problem);
+      });
+  admin_ = std::make_unique<AdminApi>(*registry_, *registration_, *load_poller_, *calls_);
   for (const auto& spec : config_.workers) {
     std::string error;
     if (transport_for(spec, error) == nullptr) return error;
@@ -203,7 +207,8 @@ void Gateway::end_parts() {
   loops_.control().clear_timer(&check_);
   registry_->observe(nullptr);
   desk_.loads = nullptr;
-  startup_.reset();
+  admin_.reset();
+  registration_.reset();
   health_checker_.reset();
   load_poller_.reset();
   load_desk_.reset();
@@ -221,8 +226,7 @@ std::string Gateway::add_workers() {
   std::string error;
   loops_.run_on(loops_.data_count(), [&] {
     for (const auto& spec : config_.workers) {
-      const TransportRef* transport = transport_for(spec, error);
-      if (transport != nullptr) error = startup_->begin(spec, *transport);
+      error = registration_->add_configured(spec);
       if (!error.empty()) return;
     }
   });
@@ -234,7 +238,7 @@ std::string Gateway::start() {
   metrics_listener_ =
       MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port, error);
   if (metrics_listener_ == nullptr) return error;
-  listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, config_);
+  listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, *admin_, config_);
   if (error = listener_->open(); !error.empty()) return error;
   smg_event_change event{};
   event.event.struct_size = sizeof event;

@@ -9,13 +9,14 @@
 #include <memory>
 #include <string>
 
+#include "host/admin/admin_api.hpp"
 #include "host/bus/bus.hpp"
 #include "host/config/config.hpp"
 #include "host/fleet/calls.hpp"
 #include "host/fleet/endpoint.hpp"
 #include "host/fleet/health_checker.hpp"
+#include "host/fleet/registration.hpp"
 #include "host/fleet/registry.hpp"
-#include "host/fleet/startup.hpp"
 #include "host/fleet_service.hpp"
 #include "host/http/listener.hpp"
 #include "host/load/load_desk.hpp"
@@ -96,7 +97,8 @@ class Gateway final : private Registry::Observer {
   std::unique_ptr<LoadPoller> load_poller_;
   std::unique_ptr<HealthChecker> health_checker_;
   Timer check_{};  // liveness and breakers
-  std::unique_ptr<Startup> startup_;
+  std::unique_ptr<Registration> registration_;
+  std::unique_ptr<AdminApi> admin_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<MetricsListener> metrics_listener_;
 };

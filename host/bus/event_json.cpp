@@ -4,9 +4,9 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <charconv>
 #include <cmath>
 
+#include "host/base/percent_decode.hpp"
 #include "host/base/views.hpp"
 #include "host/metrics/utf8.hpp"
 #include "smg/worker.h"
@@ -131,24 +131,6 @@ void add_kv(json::object& object, const smg_event_kv& kv) {
   if (kv.parent != 0) object["parent"] = hex(kv.parent);
   object["block_size"] = kv.block_size;
   object["token_count"] = kv.token_count;
-}
-
-// False at a broken escape.
-bool percent_decode(std::string_view from, std::string& to) {
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (from[i] != '%') {
-      to += from[i] == '+' ? ' ' : from[i];
-      continue;
-    }
-    unsigned code = 0;
-    const char* const first = from.data() + i + 1;
-    if (from.size() - i < 3 || std::from_chars(first, first + 2, code, 16).ptr != first + 2) {
-      return false;
-    }
-    to += static_cast<char>(code);
-    i += 2;
-  }
-  return true;
 }
 
 // Takes what stands before the first `separator` off the front of `rest`.

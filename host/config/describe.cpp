@@ -74,7 +74,7 @@ std::string summary(const Config& config) {
   if (config.workers.empty()) out << "no workers\n";
   for (const auto& worker : config.workers) {
     out << "worker " << worker.url.text;
-    for (const auto& model : worker.models) out << " " << model;
+    for (const auto& model : worker.models) out << " " << model.id;
     out << "\n";
   }
   return out.str();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/config/defaults.hpp"
@@ -45,12 +46,28 @@ struct WorkerResilience {
   std::optional<std::vector<std::uint16_t>> retryable_status_codes;
   std::optional<std::vector<std::uint16_t>> capacity_status_codes;
 
+  bool changes_retries() const {
+    return max_retries || initial_backoff_ms || max_backoff_ms || backoff_multiplier ||
+           jitter_factor || disable_retry;
+  }
   bool operator==(const WorkerResilience&) const = default;
+};
+
+// A model that a worker serves.
+struct ModelCard {
+  ModelCard(std::string name) : id(std::move(name)) {}
+  ModelCard(const char* name) : id(name) {}
+
+  std::string id;
+  std::vector<std::string> aliases;  // other names that requests may use
+  std::string details;  // a JSON object of what else is known of it, or empty; routing ignores it
+
+  bool operator==(const ModelCard&) const = default;
 };
 
 struct WorkerSpec {
   WorkerUrl url;
-  std::vector<std::string> models;      // empty: any model
+  std::vector<ModelCard> models;        // empty: ask the worker
   std::string worker_type = "regular";  // regular, prefill, decode, encode
   std::string runtime;                  // empty: detect
   StringMap labels;
@@ -61,6 +78,9 @@ struct WorkerSpec {
   WorkerOverload overload;
   WorkerHealth health;
   WorkerResilience resilience;
+  // A JSON object of what the admin API was given for other kinds of workers, or empty: it is shown
+  // again and has no effect on this one.
+  std::string carried;
 
   bool operator==(const WorkerSpec&) const = default;
 };

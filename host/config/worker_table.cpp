@@ -152,7 +152,7 @@ void read_models(TableReader& table, WorkerSpec& spec) {
     if (child.kind != NodeKind::kString || child.text.empty()) {
       return table.fail(*many, "must be a list of strings that are not empty");
     }
-    spec.models.push_back(child.text);
+    spec.models.emplace_back(child.text);
   }
 }
 

@@ -54,6 +54,11 @@ void Breaker::reset(std::uint64_t now) {
   move(BreakerState::closed, now);
 }
 
+void Breaker::configure(const BreakerLimits& limits) {
+  const std::lock_guard lock(mutex_);
+  limits_ = limits;
+}
+
 void Breaker::move(BreakerState state, std::uint64_t now) {
   const BreakerState before = state_.exchange(state, std::memory_order_relaxed);
   // An opened breaker shows the run that opened it.

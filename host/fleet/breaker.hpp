@@ -34,6 +34,9 @@ class Breaker {
   // Closed, with both runs at zero, whatever it was.
   void reset(std::uint64_t now);
 
+  // From the next outcome on.
+  void configure(const BreakerLimits& limits);
+
   BreakerState state() const { return state_.load(std::memory_order_relaxed); }
   std::uint32_t failures() const { return failures_.load(std::memory_order_relaxed); }
   std::uint32_t successes() const { return successes_.load(std::memory_order_relaxed); }
@@ -41,7 +44,7 @@ class Breaker {
  private:
   void move(BreakerState state, std::uint64_t now);
 
-  const BreakerLimits limits_;
+  BreakerLimits limits_;
   const Listener listener_;
   std::mutex mutex_;
   std::atomic<BreakerState> state_{BreakerState::closed};

@@ -33,65 +33,104 @@ std::shared_ptr<Worker> Registry::find(std::uint64_t ref) const {
   return found == by_ref_.end() ? nullptr : found->second;
 }
 
-std::shared_ptr<Worker> Registry::add(WorkerDescription description, const TransportRef& transport,
-                                      std::string& error) {
-  if (!urls_.insert(description.url).second) {
-    error = "worker " + description.url + " is registered already";
-    return nullptr;
-  }
-  std::uint32_t slot = next_slot_;
+std::shared_ptr<Worker> Registry::find_id(std::string_view id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second->shared_from_this();
+}
+
+std::shared_ptr<Worker> Registry::find_url(std::string_view url) const {
+  const auto found = by_url_.find(url);
+  return found == by_url_.end() ? nullptr : found->second->shared_from_this();
+}
+
+std::optional<Candidate> Registry::open(const WorkerDescription& description,
+                                        const TransportRef& transport, std::string& error) {
+  Candidate candidate;
+  candidate.slot = next_slot_;
   if (free_slots_.empty()) {
     ++next_slot_;
   } else {
-    slot = free_slots_.back();
+    candidate.slot = free_slots_.back();
     free_slots_.pop_back();
   }
-  const std::uint64_t ref = next_ref_++;
-  auto runtime = std::make_shared<WorkerRuntime>(*this, families_, bus_, description.url,
-                                                 description.runtime_settings, Loop::clock());
-  runtime->ref = ref;
+  candidate.ref = next_ref_++;
+  candidate.runtime = std::make_shared<WorkerRuntime>(*this, families_, bus_, description.url,
+                                                      description.runtime_settings, Loop::clock());
+  candidate.runtime->ref = candidate.ref;
   // No lock is held in a plugin.
-  auto endpoint = endpoints_.open(transport, description, runtime, ref, slot, error);
-  if (endpoint == nullptr) {
-    urls_.erase(description.url);
-    free_slots_.push_back(slot);
+  candidate.endpoint = endpoints_.open(transport, description, candidate.runtime, candidate.ref,
+                                       candidate.slot, error);
+  if (candidate.endpoint == nullptr) {
+    free_slots_.push_back(candidate.slot);
+    return std::nullopt;
+  }
+  return candidate;
+}
+
+std::optional<Candidate> Registry::reopen(const Worker& worker,
+                                          const WorkerDescription& description,
+                                          const TransportRef& transport, std::string& error) {
+  Candidate candidate;
+  candidate.slot = worker.view().slot;
+  candidate.ref = next_ref_++;
+  candidate.runtime = worker.runtime();
+  candidate.endpoint = endpoints_.open(transport, description, candidate.runtime, candidate.ref,
+                                       candidate.slot, error);
+  if (candidate.endpoint == nullptr) return std::nullopt;
+  return candidate;
+}
+
+void Registry::discard(Candidate candidate) {
+  free_slots_.push_back(candidate.slot);
+}
+
+std::shared_ptr<Worker> Registry::add(Candidate candidate, WorkerDescription description) {
+  if (by_url_.contains(description.url)) {
+    discard(std::move(candidate));
     return nullptr;
   }
   const Series active = families_.worker_requests_active.with({description.url});
-  families_.worker_health.with({description.url}).set(0);
-  auto worker = std::make_shared<Worker>(std::move(description), std::move(runtime), ref, slot,
-                                         std::move(endpoint), active);
+  auto worker =
+      std::make_shared<Worker>(std::move(description), std::move(candidate.runtime), candidate.ref,
+                               candidate.slot, std::move(candidate.endpoint), active);
+  by_url_.emplace(worker->url(), worker.get());
+  by_id_.emplace(worker->description().id, worker.get());
   {
     const std::lock_guard lock(mutex_);
     workers_.push_back(worker);
-    by_ref_.emplace(ref, worker);
-    for (const auto& model : worker->description().models) {
-      families_.workers_overloaded.with({model}).add(0);
-    }
+    by_ref_.emplace(worker->view().ref, worker);
   }
+  show_added(*worker);
   announce(SMG_EVENT_WORKER_ADDED, *worker);
   changed();
   return worker;
 }
 
-std::shared_ptr<Worker> Registry::update(std::shared_ptr<Worker> worker,
-                                         WorkerDescription description) {
-  std::shared_ptr<Worker> fresh;
+std::shared_ptr<Worker> Registry::replace(std::shared_ptr<Worker> worker,
+                                          WorkerDescription description,
+                                          std::optional<Candidate> candidate) {
+  if (find_id(worker->description().id) != worker) return nullptr;
+  std::shared_ptr<Worker> fresh = std::make_shared<Worker>(
+      std::move(description), worker->runtime(), candidate ? candidate->ref : next_ref_++,
+      worker->view().slot, candidate ? std::move(candidate->endpoint) : worker->endpoint(),
+      worker->requests_active());
+  fresh->runtime()->configure(fresh->description().runtime_settings);
+  // Keys point into the worker that holds them.
+  by_url_.erase(worker->url());
+  by_id_.erase(worker->description().id);
+  by_url_.emplace(fresh->url(), fresh.get());
+  by_id_.emplace(fresh->description().id, fresh.get());
   {
     const std::lock_guard lock(mutex_);
-    const auto place = std::find(workers_.begin(), workers_.end(), worker);
-    if (place == workers_.end()) return nullptr;
     flag(*worker, false);
-    fresh = std::make_shared<Worker>(std::move(description), worker->runtime(), next_ref_++,
-                                     worker->view().slot, worker->endpoint(),
-                                     worker->requests_active());
-    *place = fresh;
+    *std::find(workers_.begin(), workers_.end(), worker) = fresh;
     by_ref_.erase(worker->view().ref);
     by_ref_.emplace(fresh->view().ref, fresh);
     fresh->runtime()->ref = fresh->view().ref;
-    for (const auto& model : fresh->description().models) {
-      families_.workers_overloaded.with({model}).add(0);
-    }
+  }
+  std::replace(coming_.begin(), coming_.end(), worker, fresh);
+  for (const auto& model : fresh->description().models) {
+    families_.workers_overloaded.with({model.id}).add(0);
   }
   if (observer_ != nullptr) observer_->worker_left(*worker);
   announce(SMG_EVENT_WORKER_UPDATED, *fresh);
@@ -101,32 +140,34 @@ std::shared_ptr<Worker> Registry::update(std::shared_ptr<Worker> worker,
 
 // Workers by value, here as above: what the caller holds may be the very entry that goes.
 void Registry::remove(std::shared_ptr<Worker> worker) {
+  if (find_id(worker->description().id) != worker) return;
+  by_url_.erase(worker->url());
+  by_id_.erase(worker->description().id);
   {
     const std::lock_guard lock(mutex_);
-    const auto place = std::find(workers_.begin(), workers_.end(), worker);
-    if (place == workers_.end()) return;
-    workers_.erase(place);
+    workers_.erase(std::find(workers_.begin(), workers_.end(), worker));
     by_ref_.erase(worker->view().ref);
   }
   set_status(*worker, SMG_STATUS_DRAINING);
   if (observer_ != nullptr) observer_->worker_left(*worker);
-  urls_.erase(worker->url());
   free_slots_.push_back(worker->view().slot);
   show_removed(*worker);
   announce(SMG_EVENT_WORKER_REMOVED, *worker);
   changed();
 }
 
+void Registry::show_added(const Worker& worker) {
+  families_.worker_health.with({worker.url()}).set(0);
+  worker.runtime()->show();
+  for (const auto& model : worker.description().models) {
+    families_.workers_overloaded.with({model.id}).add(0);
+  }
+}
+
 // Series cannot be taken away: they show that there is nothing to show.
 void Registry::show_removed(const Worker& worker) const {
-  const std::string& url = worker.url();
-  families_.worker_health.with({url}).set(-1);
-  families_.worker_cb_state.with({url}).set(-1);
-  families_.worker_cb_failures.with({url}).set(0);
-  families_.worker_cb_successes.with({url}).set(0);
-  for (const Veto veto : {Veto::unreachable, Veto::wedged}) {
-    families_.worker_stalled.with({url, name_of(veto)}).set(0);
-  }
+  families_.worker_health.with({worker.url()}).set(-1);
+  worker.runtime()->hide();
 }
 
 void Registry::remove_all() {
@@ -213,8 +254,8 @@ bool Registry::flag(const Worker& worker, bool overloaded) {
   write_bits(*worker.runtime(), SMG_STATE_OVERLOADED, overloaded ? SMG_STATE_OVERLOADED : 0);
   // Under the same lock, so that edges cannot be shown out of order.
   for (const auto& model : worker.description().models) {
-    const std::int64_t count = overloaded_[model] += overloaded ? 1 : -1;
-    families_.workers_overloaded.with({model}).set(static_cast<double>(count));
+    const std::int64_t count = overloaded_[model.id] += overloaded ? 1 : -1;
+    families_.workers_overloaded.with({model.id}).set(static_cast<double>(count));
   }
   return true;
 }
@@ -241,7 +282,7 @@ std::shared_ptr<const FleetSnapshot> Registry::make_snapshot() {
   next->workers = workers_;
   std::map<std::string_view, std::vector<std::shared_ptr<Worker>>> by_model;
   for (const auto& worker : workers_) {
-    for (const auto& model : worker->description().models) by_model[model].push_back(worker);
+    for (const auto& model : worker->description().models) by_model[model.id].push_back(worker);
   }
   for (auto& [model, members] : by_model) {
     const auto known = snapshot_->pools.find(model);
@@ -254,6 +295,11 @@ std::shared_ptr<const FleetSnapshot> Registry::make_snapshot() {
   for (const auto& [model, pool] : snapshot_->pools) {
     if (!next->pools.contains(model)) {
       families_.worker_pool_size.with({"regular", "http", model}).set(0);
+    }
+  }
+  for (const auto& worker : workers_) {
+    for (const auto& card : worker->description().models) {
+      for (const auto& alias : card.aliases) next->aliases.emplace(alias, card.id);
     }
   }
   next->all = make_pool("unknown", workers_);
@@ -292,6 +338,10 @@ std::shared_ptr<const Pool> Registry::make_pool(std::string_view model,
     pool->live.push_back(&worker->live());
   }
   pool->policy = policy_for_(model);
+  for (const auto& worker : pool->members) {
+    const WorkerResilience& own = worker->description().resilience;
+    if (own.changes_retries()) pool->resilience = own;
+  }
   const auto count = static_cast<std::uint32_t>(pool->members.size());
   if (count > 0) {
     pool->selections =

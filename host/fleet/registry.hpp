@@ -13,10 +13,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "host/bus/bus.hpp"
@@ -25,6 +25,14 @@
 #include "host/metrics/families.hpp"
 
 namespace smg {
+
+// A worker that is being looked at: its endpoint is open, nobody routes to it.
+struct Candidate {
+  std::uint64_t ref = 0;
+  std::uint32_t slot = 0;
+  std::shared_ptr<WorkerRuntime> runtime;
+  std::shared_ptr<Endpoint> endpoint;
+};
 
 class Registry {
  public:
@@ -38,13 +46,22 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // [control] Opens an endpoint and registers the worker as Pending. nullptr and a sentence in
-  // `error`: the URL is taken, or the transport refused.
-  std::shared_ptr<Worker> add(WorkerDescription description, const TransportRef& transport,
-                              std::string& error);
-  // [control] Replaces the description of a present worker: same URL, live block and endpoint, new
-  // ref.
-  std::shared_ptr<Worker> update(std::shared_ptr<Worker> worker, WorkerDescription description);
+  // [control] Opens an endpoint for a worker that is to be looked at before it is registered; ends
+  // in add() or discard(). Nothing, and a sentence in `error`, if the transport refuses.
+  std::optional<Candidate> open(const WorkerDescription& description, const TransportRef& transport,
+                                std::string& error);
+  // [control] The same for what is to take the place of a present worker; ends in replace() or is
+  // dropped.
+  std::optional<Candidate> reopen(const Worker& worker, const WorkerDescription& description,
+                                  const TransportRef& transport, std::string& error);
+  void discard(Candidate candidate);
+  // [control] Registers the worker, as Pending. nullptr if the URL is taken; the candidate is
+  // discarded then.
+  std::shared_ptr<Worker> add(Candidate candidate, WorkerDescription description);
+  // [control] Replaces the description of a present worker: same URL and live block, new ref, and
+  // the candidate's endpoint if there is one. nullptr if the worker is not present.
+  std::shared_ptr<Worker> replace(std::shared_ptr<Worker> worker, WorkerDescription description,
+                                  std::optional<Candidate> candidate = {});
   // [control] Takes the worker out of routing now. Its requests end in peace, then its endpoint
   // closes.
   void remove(std::shared_ptr<Worker> worker);
@@ -57,6 +74,11 @@ class Registry {
 
   // [any] The present worker with that ref, or nullptr.
   std::shared_ptr<Worker> find(std::uint64_t ref) const;
+  // [control] The present worker with that id, or at that URL.
+  std::shared_ptr<Worker> find_id(std::string_view id) const;
+  std::shared_ptr<Worker> find_url(std::string_view url) const;
+  // [control] In order of registration, whether a snapshot shows them already or not.
+  const std::vector<std::shared_ptr<Worker>>& present() const { return workers_; }
 
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   std::shared_ptr<const FleetSnapshot> snapshot() const;
@@ -84,6 +106,7 @@ class Registry {
 
  private:
   void changed();
+  void show_added(const Worker& worker);
   void show_removed(const Worker& worker) const;
   // REQUIRES: mutex_ held.
   std::uint32_t write_bits(LiveBlock& block, std::uint32_t mask, std::uint32_t bits);
@@ -111,8 +134,8 @@ class Registry {
   std::atomic<std::uint64_t> generation_{0};
   std::vector<std::shared_ptr<Worker>> workers_;  // in order of registration
   std::unordered_map<std::uint64_t, std::shared_ptr<Worker>> by_ref_;
-  std::unordered_set<std::string> urls_;
-  std::map<std::string, std::int64_t, std::less<>> overloaded_;  // workers so flagged, by model
+  std::unordered_map<std::string_view, Worker*> by_url_, by_id_;  // control thread
+  std::map<std::string, std::int64_t, std::less<>> overloaded_;   // workers so flagged, by model
   std::uint64_t next_ref_ = 1;
   std::uint64_t next_pool_generation_ = 1;  // unique over all pools, so it identifies one
   std::vector<std::uint32_t> free_slots_;

@@ -42,7 +42,8 @@ struct Pool {
   std::vector<const smg_worker*> workers;
   std::vector<const smg_worker_live*> live;
   const PolicyRef* policy = nullptr;
-  Series selections;  // smg_worker_selection_total of this pool and policy
+  WorkerResilience resilience;  // retries as the member that was registered last wants them
+  Series selections;            // smg_worker_selection_total of this pool and policy
   mutable PoolSeries series;
   smg_pool view{};
 };
@@ -58,10 +59,17 @@ struct FleetSnapshot {
   std::uint64_t generation = 0;
   std::unordered_map<std::string, std::shared_ptr<const Pool>, TransparentHash, std::equal_to<>>
       pools;
+  std::unordered_map<std::string, std::string, TransparentHash, std::equal_to<>> aliases;
   std::shared_ptr<const Pool> all;               // for the model `unknown`
   std::vector<std::shared_ptr<Worker>> workers;  // in order of registration
   std::uint32_t needs = 0;                       // SMG_NEEDS_* of all policies together
 
+  // The canonical id for a name that a request uses: a model's own name goes before an alias.
+  std::string_view canonical(std::string_view name) const {
+    if (aliases.empty() || name == "unknown" || pools.contains(name)) return name;
+    const auto found = aliases.find(name);
+    return found == aliases.end() ? name : std::string_view(found->second);
+  }
   // The pool for a canonical model id, or nullptr. `unknown` means any worker.
   const Pool* find(std::string_view model) const {
     if (model == "unknown") return all->members.empty() ? nullptr : all.get();

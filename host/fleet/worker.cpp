@@ -7,7 +7,7 @@ namespace smg {
 WorkerView::WorkerView(WorkerDescription description, const smg_worker_live* live,
                        std::uint64_t ref, std::uint32_t slot)
     : description_(std::move(description)) {
-  for (const auto& model : description_.models) models_.push_back(view(model));
+  for (const auto& model : description_.models) models_.push_back(view(model.id));
   for (const auto& [key, value] : description_.labels) labels_.push_back({view(key), view(value)});
   abi_.struct_size = sizeof abi_;
   abi_.type = description_.type;

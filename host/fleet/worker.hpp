@@ -37,7 +37,7 @@ struct WorkerDescription {
   std::uint32_t dp_size = 1;
   std::uint32_t priority = 50;
   double cost = 1.0;
-  std::vector<std::string> models;  // empty: any
+  std::vector<ModelCard> models;
   std::string runtime;
   std::string api_key;
   std::vector<std::pair<std::string, std::string>> labels;
@@ -47,6 +47,7 @@ struct WorkerDescription {
   WorkerHealth health;
   WorkerResilience resilience;
   WorkerRuntime::Settings runtime_settings;
+  std::string carried;  // WorkerSpec::carried
 };
 
 // A description together with the smg_worker that points into it.
@@ -67,7 +68,7 @@ class WorkerView {
   smg_worker abi_{};
 };
 
-class Worker {
+class Worker : public std::enable_shared_from_this<Worker> {
  public:
   Worker(WorkerDescription description, std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,
          std::uint32_t slot, std::shared_ptr<Endpoint> endpoint, Series requests_active);

@@ -141,6 +141,17 @@ void WorkerLiveness::record_channel_ended() {
   engine_stalled_ = false;
 }
 
+void WorkerLiveness::start_afresh(std::uint64_t now) {
+  const std::lock_guard lock(mutex_);
+  last_contact_.store(now, std::memory_order_relaxed);
+  progress_clock_.store(now, std::memory_order_relaxed);
+  failure_pending_ = pushes_ = engine_stalled_ = false;
+  previous_waiting_ = 0;
+  window_opened_.reset();
+  set(now, Veto::none, "registered anew");
+  watched_.store(false, std::memory_order_relaxed);
+}
+
 void WorkerLiveness::check(std::uint64_t now) {
   const std::lock_guard lock(mutex_);
   const std::int64_t streams = tracked();

@@ -71,6 +71,8 @@ class WorkerLiveness {
   void report(std::uint64_t now, const LivenessEvidence& evidence);
   // The channel that pushes records ended: what its last record said counts no more.
   void record_channel_ended();
+  // The worker was registered anew: what was known of it counts no more. Its streams go on.
+  void start_afresh(std::uint64_t now);
   // The background check, every kCheckInterval.
   void check(std::uint64_t now);
 

@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <utility>
+
 #include "host/base/views.hpp"
 #include "host/fleet/registry.hpp"
 #include "host/loop/loop.hpp"
@@ -24,18 +26,45 @@ WorkerRuntime::WorkerRuntime(Registry& registry, Families& families, Bus& bus, s
       url_(std::move(url)),
       breaker_(settings.breaker,
                [this](BreakerState before, BreakerState after) { breaker_moved(before, after); }),
-      liveness_(settings.liveness, now, [this](const VetoChange& change) { veto_changed(change); }),
-      successes_(families.worker_cb_outcomes.with({url_, "success"})),
-      failures_(families.worker_cb_outcomes.with({url_, "failure"})),
-      failure_run_(families.worker_cb_failures.with({url_})),
-      success_run_(families.worker_cb_successes.with({url_})) {
+      liveness_(settings.liveness, now,
+                [this](const VetoChange& change) { veto_changed(change); }) {}
+
+void WorkerRuntime::show() {
+  shown_.store(true, std::memory_order_relaxed);
+  successes_ = families_.worker_cb_outcomes.with({url_, "success"});
+  failures_ = families_.worker_cb_outcomes.with({url_, "failure"});
+  failure_run_ = families_.worker_cb_failures.with({url_});
+  success_run_ = families_.worker_cb_successes.with({url_});
   families_.worker_cb_state.with({url_}).set(0);
   failure_run_.set(0);
   success_run_.set(0);
+  using enum BreakerState;
+  for (const auto& [from, to] : {std::pair{closed, open},
+                                 {open, half_open},
+                                 {half_open, open},
+                                 {half_open, closed},
+                                 {open, closed}}) {
+    families_.worker_cb_transitions.with({url_, name_of(from), name_of(to)});
+  }
   for (const Veto veto : {Veto::unreachable, Veto::wedged}) {
     families_.worker_stalled.with({url_, name_of(veto)}).set(0);
     families_.worker_stall_transitions.with({url_, name_of(veto)});
   }
+}
+
+void WorkerRuntime::hide() {
+  shown_.store(false, std::memory_order_relaxed);
+  families_.worker_cb_state.with({url_}).set(-1);
+  failure_run_.set(0);
+  success_run_.set(0);
+  for (const Veto veto : {Veto::unreachable, Veto::wedged}) {
+    families_.worker_stalled.with({url_, name_of(veto)}).set(0);
+  }
+}
+
+void WorkerRuntime::start_afresh(std::uint64_t now) {
+  liveness_.start_afresh(now);
+  breaker_.reset(now);
 }
 
 void WorkerRuntime::record(bool success, std::uint64_t now) {
@@ -44,6 +73,7 @@ void WorkerRuntime::record(bool success, std::uint64_t now) {
       success && breaker_.state() == BreakerState::closed && breaker_.failures() == 0;
   if (quiet) return;
   breaker_.record(success, now);
+  if (!shown_.load(std::memory_order_relaxed)) return;
   failure_run_.set(breaker_.failures());
   success_run_.set(breaker_.successes());
 }
@@ -53,6 +83,7 @@ void WorkerRuntime::breaker_moved(BreakerState before, BreakerState after) {
   if (after == BreakerState::open) bits = SMG_STATE_BREAKER_OPEN;
   if (after == BreakerState::half_open) bits = SMG_STATE_BREAKER_HALF_OPEN;
   registry_.set_bits(*this, SMG_STATE_BREAKER_OPEN | SMG_STATE_BREAKER_HALF_OPEN, bits);
+  if (!shown_.load(std::memory_order_relaxed)) return;
   families_.worker_cb_state.with({url_}).set(static_cast<double>(after));
   families_.worker_cb_transitions.with({url_, name_of(before), name_of(after)}).add();
   failure_run_.set(breaker_.failures());
@@ -62,6 +93,7 @@ void WorkerRuntime::breaker_moved(BreakerState before, BreakerState after) {
 
 void WorkerRuntime::veto_changed(const VetoChange& change) {
   registry_.set_bits(*this, SMG_STATE_UNREACHABLE | SMG_STATE_WEDGED, bits_of(change.after));
+  if (!shown_.load(std::memory_order_relaxed)) return;
   if (change.before != Veto::none) {
     families_.worker_stalled.with({url_, name_of(change.before)}).set(0);
   }

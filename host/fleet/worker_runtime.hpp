@@ -37,6 +37,15 @@ class WorkerRuntime final : public LiveBlock {
   Breaker& breaker() { return breaker_; }
   WorkerLiveness& liveness() { return liveness_; }
 
+  // Shows its series, as a worker that comes into service has them; hides them when it has left.
+  // What ends later does not bring them back.
+  void show();
+  void hide();
+  // Other thresholds for the breaker; runs and states stay.
+  void configure(const Settings& settings) { breaker_.configure(settings.breaker); }
+  // As if just registered: no veto, breaker closed. What runs on the worker goes on.
+  void start_afresh(std::uint64_t now);
+
   // How an attempt ended, for the breaker and its metrics.
   void record(bool success, std::uint64_t now);
 
@@ -53,6 +62,7 @@ class WorkerRuntime final : public LiveBlock {
   const std::string url_;
   Breaker breaker_;
   WorkerLiveness liveness_;
+  std::atomic<bool> shown_{false};
   Series successes_, failures_;
   Series failure_run_, success_run_;
 };

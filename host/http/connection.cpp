@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "host/http/admin_call.hpp"
 #include "host/http/event_stream.hpp"
 #include "host/http/limits.hpp"
 
@@ -133,6 +134,7 @@ std::size_t Connection::parse(const char* data, std::size_t size) {
         break;
       case http1::StepKind::body:
         if (exchanging_) exchange_.buffer().body.append(step.body);
+        if (admin_ != nullptr) admin_->add_body(step.body);
         break;
       case http1::StepKind::complete:
         complete_request();
@@ -216,6 +218,10 @@ void Connection::close_now() {
   if (events_ != nullptr) {
     events_->detach();
     events_ = nullptr;
+  }
+  if (admin_ != nullptr) {
+    admin_->detach();
+    admin_.reset();
   }
   if (exchanging_) {
     exchanging_ = false;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@
 
 namespace smg {
 
+class AdminCall;
 class EventStream;
 
 class Connection final : public Client, private smg_watch {
@@ -111,6 +113,7 @@ class Connection final : public Client, private smg_watch {
   Bytes out_;
   Exchange exchange_;
   EventStream* events_ = nullptr;
+  std::shared_ptr<AdminCall> admin_;  // from the head of its request to the answer
   const Route* route_ = nullptr;
   std::string request_id_;
   std::string cors_;   // header lines for a cross-origin request

@@ -114,6 +114,7 @@ void Connection::reset_on_close() {
 
 void Connection::reply(const MadeReply& reply) {
   exchanging_ = false;
+  const std::shared_ptr<AdminCall> answered = std::move(admin_);  // the reply may be a part of it
   count_head(reply.status, reply.error_code);
   ReplyContext context = reply_context();
   env_.head.clear();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/base/views.hpp"
+#include "host/http/admin_call.hpp"
 #include "host/http/connection.hpp"
 #include "host/http/cors.hpp"
 #include "host/http/event_stream.hpp"
@@ -85,10 +86,15 @@ void Connection::begin_request(const http1::RequestHead& head) {
     reply({.status = match.path_known ? 405u : 404u, .close = head.has_body()});
     return;
   }
-  if (route_->action != Action::relay) {
+  if (route_->action != Action::relay && route_->rules == BodyRules::none) {
     // Such a request has no use for a body; it is read and dropped.
-    query_.assign(query == std::string_view::npos ? std::string_view{}
-                                                  : head.target.substr(query + 1));
+    const std::string_view text =
+        query == std::string_view::npos ? std::string_view{} : head.target.substr(query + 1);
+    if (is_admin(route_->action)) {
+      admin_ = std::make_shared<AdminCall>(*this, env_, *route_, match.id, text);
+    } else {
+      query_.assign(text);
+    }
     return;
   }
   const Extractor extractor =
@@ -101,6 +107,11 @@ void Connection::begin_request(const http1::RequestHead& head) {
            .close = head.has_body()});
     return;
   }
+  if (head.expect_continue && head.has_body()) write("HTTP/1.1 100 Continue\r\n\r\n");
+  if (is_admin(route_->action)) {
+    admin_ = std::make_shared<AdminCall>(*this, env_, *route_, match.id, std::string_view{});
+    return;
+  }
   exchange_.open(*this, *route_);
   exchanging_ = true;
   collect_headers(head);
@@ -109,7 +120,6 @@ void Connection::begin_request(const http1::RequestHead& head) {
     const auto hint = static_cast<std::size_t>(head.content_length);
     exchange_.buffer().body.reserve(std::min<std::size_t>(hint + kBodySlack, 1 << 20));
   }
-  if (head.expect_continue && head.has_body()) write("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
 void Connection::collect_headers(const http1::RequestHead& head) {
@@ -134,6 +144,10 @@ void Connection::complete_request() {
   env_.loop.clear_timer(&timer_);
   if (exchanging_) {
     exchange_.submit(request_id_);
+    return;
+  }
+  if (admin_ != nullptr) {
+    admin_->submit();
     return;
   }
   switch (route_->action) {

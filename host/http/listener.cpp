@@ -60,12 +60,12 @@ int bind_socket(const std::string& host, std::uint16_t& port, bool first, std::s
 }  // namespace
 
 Listener::Listener(LoopGroup& loops, Registry& registry, Families& families, Bus& bus,
-                   const Config& config)
+                   AdminApi& admin, const Config& config)
     : loops_(loops),
       registry_(registry),
       families_(families),
       config_(config),
-      shared_{loops, bus} {
+      shared_{loops, bus, admin} {
   per_loop_.resize(loops.data_count());
 }
 

@@ -15,7 +15,7 @@ namespace smg {
 
 class Listener {
  public:
-  Listener(LoopGroup& loops, Registry& registry, Families& families, Bus& bus,
+  Listener(LoopGroup& loops, Registry& registry, Families& families, Bus& bus, AdminApi& admin,
            const Config& config);
   ~Listener();  // REQUIRES: loops still run
   Listener(const Listener&) = delete;

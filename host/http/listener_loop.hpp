@@ -23,12 +23,14 @@
 
 namespace smg {
 
+class AdminApi;
 class Connection;
 
 // Shared by all loops of a listener.
 struct ListenerShared {
   LoopGroup& loops;
   Bus& bus;
+  AdminApi& admin;  // for the control loop
   std::atomic<bool> draining{false};
   std::atomic<std::uint64_t> busy{0};  // requests whose answer is not finished
 };

@@ -36,10 +36,10 @@ void answer_models(Client& client, ListenerLoop& env) {
   std::set<std::string_view> seen;
   for (const auto& worker : env.routing.fleet().workers) {
     for (const auto& model : worker->description().models) {
-      if (model == kUnknownModel || !seen.insert(model).second) continue;
+      if (model.id == kUnknownModel || !seen.insert(model.id).second) continue;
       if (!data.empty()) data += ',';
       data += "{\"id\":";
-      append_json_string(data, model);
+      append_json_string(data, model.id);
       data += ",\"object\":\"model\",\"created\":0,\"owned_by\":\"self_hosted\"}";
     }
   }

@@ -8,6 +8,21 @@ constexpr Route relay(std::string_view path, std::uint32_t endpoint, BodyRules r
   return {"POST", path, Action::relay, endpoint, rules, worker_path, label};
 }
 
+constexpr Route admin(std::string_view method, std::string_view path, Action action,
+                      BodyRules rules = BodyRules::none) {
+  return {method, path, action, 0, rules, "", ""};
+}
+
+// What stands for the last segment of a path that ends in a name in braces; empty if the path is
+// another.
+std::string_view last_segment(const Route& route, std::string_view path) {
+  if (!route.path.ends_with('}')) return {};
+  const std::size_t stem = route.path.find('{');
+  if (!path.starts_with(route.path.substr(0, stem))) return {};
+  const std::string_view segment = path.substr(stem);
+  return segment.find('/') == std::string_view::npos ? segment : std::string_view{};
+}
+
 // The busiest first: look-up is a walk.
 constexpr Route kRoutes[] = {
     relay("/v1/chat/completions", SMG_ENDPOINT_CHAT, BodyRules::validated, "/v1/chat/completions",
@@ -27,6 +42,19 @@ constexpr Route kRoutes[] = {
     {"GET", "/readiness", Action::readiness, 0, BodyRules::none, "", ""},
     {"GET", "/v1/models", Action::models, 0, BodyRules::none, "", ""},
     {"GET", "/events", Action::events, 0, BodyRules::none, "", ""},
+    admin("GET", "/workers", Action::list_workers),
+    admin("POST", "/workers", Action::add_worker, BodyRules::plain),
+    admin("GET", "/workers/{worker_id}", Action::get_worker),
+    admin("PUT", "/workers/{worker_id}", Action::replace_worker, BodyRules::plain),
+    admin("PATCH", "/workers/{worker_id}", Action::patch_worker, BodyRules::plain),
+    admin("DELETE", "/workers/{worker_id}", Action::delete_worker),
+    admin("GET", "/loads", Action::loads),
+    admin("GET", "/get_loads", Action::loads),
+    admin("POST", "/flush_cache", Action::flush_cache),
+    admin("GET", "/engine_metrics", Action::engine_metrics),
+    admin("GET", "/get_model_info", Action::model_info),
+    admin("GET", "/get_server_info", Action::server_info),
+    admin("GET", "/health_generate", Action::health_generate),
 };
 
 }  // namespace
@@ -34,10 +62,12 @@ constexpr Route kRoutes[] = {
 RouteMatch find_route(std::string_view method, std::string_view path) {
   RouteMatch match;
   for (const Route& route : kRoutes) {
-    if (route.path != path) continue;
+    const std::string_view id = last_segment(route, path);
+    if (route.path != path && id.empty()) continue;
     match.path_known = true;
     if (route.method == method || (method == "HEAD" && route.method == "GET")) {
       match.route = &route;
+      match.id = id;
       return match;
     }
   }

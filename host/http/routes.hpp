@@ -12,6 +12,7 @@ namespace smg {
 struct RouteMatch {
   const Route* route = nullptr;  // nullptr: see below
   bool path_known = false;       // the path exists, the method is wrong
+  std::string_view id;           // the segment that stands for a name in braces
 };
 
 // `path` is without its query. A HEAD request finds the route of GET.

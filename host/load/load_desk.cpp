@@ -120,7 +120,7 @@ void LoadDesk::forget(const Worker& worker) {
       for (Family* family :
            {&families_.engine_running, &families_.engine_waiting, &families_.engine_token_usage,
             &families_.engine_throughput, &families_.engine_cache_hit_rate}) {
-        family->with({worker.url(), model, std::to_string(rank)}).set(-1);
+        family->with({worker.url(), model.id, std::to_string(rank)}).set(-1);
       }
     }
   }
@@ -134,7 +134,7 @@ void LoadDesk::show(const Worker& worker, const LoadReport& report) {
     const std::string number = std::to_string(rank.dp_rank);
     for (const auto& model : worker.description().models) {
       const auto set = [&](Family& family, double value) {
-        family.with({worker.url(), model, number}).set(value);
+        family.with({worker.url(), model.id, number}).set(value);
       };
       set(families_.engine_running, rank.running_requests);
       set(families_.engine_waiting, rank.waiting_requests);

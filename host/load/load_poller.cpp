@@ -84,14 +84,24 @@ std::uint64_t LoadPoller::interval_of(const Pool& pool) const {
       std::max<std::uint64_t>(shortest.value_or(config_.load_monitor.interval_secs), 1));
 }
 
+bool LoadPoller::wanted(const Pool& pool) const {
+  const LoadMonitor& monitor = config_.load_monitor;
+  if (!monitor.disabled || monitor.engine_metrics) return true;
+  if ((pool.policy->needs & SMG_NEEDS_LOADS) != 0) return true;
+  return std::any_of(pool.members.begin(), pool.members.end(),
+                     [](const auto& worker) { return worker->description().ceilings.any(); });
+}
+
 void LoadPoller::fleet_changed() {
   const auto fleet = registry_.snapshot();
   std::erase_if(groups_, [&](const auto& entry) {
-    if (fleet->pools.contains(entry.first)) return false;
+    const auto pool = fleet->pools.find(entry.first);
+    if (pool != fleet->pools.end() && wanted(*pool->second)) return false;
     control_.clear_timer(&entry.second->timer);
     return true;
   });
   for (const auto& [model, pool] : fleet->pools) {
+    if (!wanted(*pool)) continue;
     const std::uint64_t interval = interval_of(*pool);
     auto& group = groups_[model];
     if (group != nullptr && group->interval == interval) continue;

@@ -100,6 +100,8 @@ class LoadPoller {
             std::string_view source);
   void set(const std::string& url, std::shared_ptr<const LoadReport> report);
   std::uint64_t interval_of(const Pool& pool) const;
+  // False only where polling is disabled and nothing needs the reports.
+  bool wanted(const Pool& pool) const;
 
   Loop& control_;
   const Registry& registry_;

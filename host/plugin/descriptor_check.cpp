@@ -123,7 +123,8 @@ std::string missing(const char* table, std::initializer_list<Function> functions
 }
 
 std::string policy_problem(const smg_policy_api& api) {
-  constexpr std::uint32_t kKnown = SMG_NEEDS_TEXT | SMG_NEEDS_TOKENS | SMG_NEEDS_HEADERS;
+  constexpr std::uint32_t kKnown =
+      SMG_NEEDS_TEXT | SMG_NEEDS_TOKENS | SMG_NEEDS_HEADERS | SMG_NEEDS_LOADS;
   if ((api.needs & ~kKnown) != 0) {
     return "its smg_policy_api has unknown bits in needs: " + std::to_string(api.needs);
   }

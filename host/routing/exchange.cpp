@@ -1,15 +1,21 @@
 #include "host/routing/exchange.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "host/base/views.hpp"
 #include "host/routing/error_reply.hpp"
 #include "host/routing/request/body_edit.hpp"
 #include "host/routing/request/routing_hints.hpp"
+#include "host/routing/retry_policy.hpp"
 #include "host/routing/selection.hpp"
 
 namespace smg {
+namespace {
+
+constexpr std::uint32_t kRequestNeeds = SMG_NEEDS_TEXT | SMG_NEEDS_TOKENS | SMG_NEEDS_HEADERS;
+
+}  // namespace
+
 Exchange::~Exchange() {
   if (submitted_) abort();
 }
@@ -41,9 +47,7 @@ void Exchange::submit(std::string_view request_id) {
     client_->reply({.status = error.status(), .content_type = error.content_type(), .body = text});
     return;
   }
-  const auto& aliases = state_.config.models.aliases;
-  const auto alias = fleet.pools.contains(facts.model) ? aliases.end() : aliases.find(facts.model);
-  model_ = alias == aliases.end() ? facts.model : alias->second;
+  model_ = fleet.canonical(facts.model);
   streaming_ = facts.stream;
 
   smg_request& request = buffer_->request;
@@ -94,7 +98,7 @@ void Exchange::attempt() {
   const FleetSnapshot& fleet = state_.fleet();
   if (attempts_++ == 0) {
     router_series(streaming_ ? 1 : 0).add();
-  } else if (fleet.needs != 0) {
+  } else if ((fleet.needs & kRequestNeeds) != 0) {
     const Extractor extractor =
         route_->rules == BodyRules::plain ? Extractor::plain : Extractor::validated;
     state_.reader.read(buffer_->body.view(), route_->endpoint, extractor, fleet.needs, state_.facts,
@@ -112,7 +116,7 @@ void Exchange::attempt() {
   request.now = state_.loop.now();
   request.random = state_.random.next();
   request.model = view(model_);
-  if (fleet.needs != 0) {
+  if ((fleet.needs & kRequestNeeds) != 0) {
     if ((fleet.needs & SMG_NEEDS_TOKENS) != 0) {
       if (const auto hint = buffer_->find("x-smg-routing-tokens"); !hint.empty()) {
         std::vector<std::uint32_t> tokens;
@@ -195,24 +199,23 @@ void Exchange::dispatch(const std::shared_ptr<Worker>& worker,
 }
 
 bool Exchange::should_retry(std::uint32_t status) const {
-  const auto& retry = state_.config.retry;
-  return !retry.disabled && retryable(status) && attempts_ < retry.max_retries &&
-         buffer_ != nullptr;
+  return buffer_ != nullptr && retryable(status) && attempts_ < retry_policy().attempts;
+}
+
+RetryPolicy Exchange::retry_policy() const {
+  const Pool* pool = state_.fleet().find(model_);
+  return retry_policy_of(state_.config.retry,
+                         pool == nullptr ? WorkerResilience{} : pool->resilience);
 }
 
 void Exchange::retry_later() {
-  const auto& retry = state_.config.retry;
   state_.families.worker_retries.with({"regular", route_->label}).add();
-  double delay = static_cast<double>(retry.initial_backoff_ms) *
-                 std::pow(retry.backoff_multiplier, static_cast<double>(attempts_ - 1));
-  delay = std::min(std::floor(delay), static_cast<double>(retry.max_backoff_ms));
-  const double unit = static_cast<double>(state_.random.next() >> 11) / 9007199254740992.0;
-  delay *= 1 + retry.jitter_factor * (2 * unit - 1);
-  state_.families.worker_retry_backoff.with({std::to_string(attempts_)}).observe(delay / 1e3);
+  const std::uint64_t delay = retry_policy().delay(attempts_ - 1, state_.random.next());
+  state_.families.worker_retry_backoff.with({std::to_string(attempts_)})
+      .observe(static_cast<double>(delay) / 1e9);
   retry_.owner = this;
   retry_.fired = timer_fired;
-  state_.loop.set_timer(&retry_,
-                        state_.loop.now() + static_cast<std::uint64_t>(std::max(delay, 0.0) * 1e6));
+  state_.loop.set_timer(&retry_, state_.loop.now() + delay);
 }
 
 void Exchange::timer_fired(smg_timer* timer) {

@@ -18,6 +18,7 @@
 #include "host/routing/loop_state.hpp"
 #include "host/routing/request/body_error.hpp"
 #include "host/routing/request/rerank.hpp"
+#include "host/routing/retry_policy.hpp"
 #include "host/routing/route.hpp"
 #include "smg/transport.h"
 
@@ -48,6 +49,7 @@ class Exchange final : public StreamEvents {
   void dispatch(const std::shared_ptr<Worker>& worker, const smg_policy_request& request);
   static bool retryable(std::uint32_t status);
   bool should_retry(std::uint32_t status) const;
+  RetryPolicy retry_policy() const;
   void retry_later();
   // Ends the running stream here and now.
   void cancel_stream(bool success);

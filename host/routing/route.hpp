@@ -14,14 +14,31 @@ enum class Action : std::uint8_t {
   readiness,
   models,
   events,
+  // From here on on the control loop.
+  add_worker,
+  list_workers,
+  get_worker,
+  replace_worker,
+  patch_worker,
+  delete_worker,
+  loads,
+  flush_cache,
+  engine_metrics,
+  model_info,
+  server_info,
+  health_generate,
 };
+
+constexpr bool is_admin(Action action) {
+  return action >= Action::add_worker;
+}
 
 // How a bad body is reported.
 enum class BodyRules : std::uint8_t { none, validated, plain };
 
 struct Route {
   std::string_view method;
-  std::string_view path;
+  std::string_view path;  // may end in {worker_id}, which stands for any one segment
   Action action = Action::relay;
   std::uint32_t endpoint = SMG_ENDPOINT_OTHER;
   BodyRules rules = BodyRules::none;

@@ -270,6 +270,8 @@ class Worker:
         self.models = models
         self.requests = []
         self.gets = []
+        self.probes = []
+        self.healthy = True
         self.pages = {}  # path -> bytes, JSON, or a function of the connection
         self.failures = []
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -299,7 +301,8 @@ class Worker:
                 request = connection.read_request()
                 path = request.target.split("?")[0]
                 if path.endswith("/health"):
-                    connection.answer(b"ok")
+                    self.probes.append(request)
+                    connection.answer(b"ok", "200 OK" if self.healthy else "503 Service Unavailable")
                 elif path.endswith("/v1/models"):
                     cards = [{"id": model, "object": "model", "owned_by": "vllm"} for model in self.models]
                     connection.answer(json.dumps({"object": "list", "data": cards}).encode())

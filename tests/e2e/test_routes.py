@@ -125,7 +125,7 @@ def test_events_stream_what_happens_in_the_fleet():
     with Gateway([worker], ready=False) as running:
         def opened():
             try:
-                return events(running, "?types=worker_status,worker_updated")
+                return events(running, "?types=worker_status,worker_added")
             except OSError:
                 return None
         stream = wait_for(opened, "the gateway")
@@ -145,7 +145,7 @@ def test_events_stream_what_happens_in_the_fleet():
             if line.startswith("event: "):
                 name = line[7:]
                 seen[name] = json.loads(stream.readline().decode().partition("data: ")[2])
-        assert set(seen) == {"worker_updated", "worker_status"}
+        assert set(seen) == {"worker_added", "worker_status"}
         assert seen["worker_status"]["worker"] == worker.url
         stream.close()
         revived.close()

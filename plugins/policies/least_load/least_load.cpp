@@ -43,6 +43,8 @@ smg::ExpectedWaitTunables tunables(smg::Host host) {
 
 class LeastLoad {
  public:
+  static constexpr uint32_t kNeeds = SMG_NEEDS_LOADS;
+
   explicit LeastLoad(smg::Host host) : eligible_(host), wait_(tunables(host)) {}
 
   std::optional<uint32_t> select(const smg::Request& request, const smg::Pool& pool) {

@@ -9,6 +9,8 @@ namespace {
 
 class PowerOfTwo {
  public:
+  static constexpr uint32_t kNeeds = SMG_NEEDS_LOADS;
+
   explicit PowerOfTwo(smg::Host host) : eligible_(host), wait_({}) {}
 
   std::optional<uint32_t> select(const smg::Request& request, const smg::Pool& pool) {

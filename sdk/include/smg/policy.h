@@ -11,9 +11,12 @@
 #include "smg/worker.h"
 
 // What a policy wants to be told about each request. The host extracts only what some policy needs.
+// With SMG_NEEDS_LOADS it reads the figures that workers report (smg_worker_live): they are polled
+// even where the gateway is told to poll only what is needed.
 #define SMG_NEEDS_TEXT 1u
 #define SMG_NEEDS_TOKENS 2u
 #define SMG_NEEDS_HEADERS 4u
+#define SMG_NEEDS_LOADS 8u
 
 // The leg of a disaggregated request.
 #define SMG_LEG_SINGLE 0u

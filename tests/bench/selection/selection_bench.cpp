@@ -76,7 +76,9 @@ class Fleet {
       WorkerDescription description;
       description.url = "http://worker-" + std::to_string(i) + ":8000";
       description.models = {"meta-llama/Llama-3.1-8B-Instruct"};
-      const auto worker = registry_->add(description, transport_ref_, error);
+      description.id = description.url;
+      auto candidate = registry_->open(description, transport_ref_, error);
+      const auto worker = registry_->add(std::move(*candidate), description);
       registry_->set_status(*worker, SMG_STATUS_READY);
     }
     registry_->publish();

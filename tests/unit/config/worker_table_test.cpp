@@ -42,7 +42,7 @@ capacity_status_codes = []
   REQUIRE(config.value->workers.size() == 1);
   const WorkerSpec& worker = config.value->workers[0];
   CHECK(worker.url.text == "http://h:8000/base");
-  CHECK(worker.models == std::vector<std::string>{"llama"});
+  CHECK(worker.models == std::vector<ModelCard>{"llama"});
   CHECK(worker.runtime == "vllm");
   CHECK(worker.priority == 7);
   CHECK(worker.cost == 2.0);
@@ -136,7 +136,7 @@ TEST_CASE("no two workers have the same endpoint, however it is written") {
 
 TEST_CASE("one of model and models is enough") {
   CHECK(load(kHead + "models = [\"a\", \"b\"]\n").value->workers[0].models ==
-        std::vector<std::string>{"a", "b"});
+        std::vector<ModelCard>{"a", "b"});
   CHECK(verdict(kHead + "model = \"a\"\nmodels = [\"b\"]\n") ==
         "x.toml:4: [[worker]] models = [ ... ]: stands beside model; use one of the two\n");
 }

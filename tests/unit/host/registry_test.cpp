@@ -44,7 +44,9 @@ struct Bench {
     description.url = url;
     description.models = {model};
     std::string error;
-    return registry->add(description, transport, error);
+    description.id = url;
+    auto candidate = registry->open(description, transport, error);
+    return registry->add(std::move(*candidate), description);
   }
   bool overloaded(const Worker& worker) const {
     return (worker.state() & SMG_STATE_OVERLOADED) != 0;
@@ -123,7 +125,7 @@ TEST_CASE("overload 4.5: a poll that ends late cannot flag the worker that took 
   bench.registry->ready_when_published(worker);
   bench.registry->publish();
   bench.registry->set_overloaded(*worker, true);
-  const auto fresh = bench.registry->update(worker, worker->description());
+  const auto fresh = bench.registry->replace(worker, worker->description());
   CHECK_FALSE(bench.overloaded(*fresh));
   CHECK_FALSE(bench.registry->set_overloaded(*worker, true));
   CHECK_FALSE(bench.overloaded(*fresh));

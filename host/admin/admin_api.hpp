@@ -1,0 +1,78 @@
+// The admin API and the calls that are about the fleet as a whole: workers, loads, caches, what the
+// engines say of themselves.
+//
+// Control loop. Each request gets one answer, now or later; those that are not answered when the
+// object goes are dropped.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/admin/fan_out.hpp"
+#include "host/fleet/calls.hpp"
+#include "host/fleet/registration.hpp"
+#include "host/fleet/registry.hpp"
+#include "host/load/load_poller.hpp"
+#include "host/routing/route.hpp"
+
+namespace smg {
+
+struct AdminRequest {
+  Action action;
+  std::string id;  // of the worker, from the path
+  std::string query;
+  std::string body;
+};
+
+struct AdminReply {
+  std::uint32_t status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::string error_code;     // empty: no X-SMG-Error-Code
+  std::string extra_headers;  // whole lines, each with CRLF
+};
+
+class AdminApi {
+ public:
+  using Done = std::function<void(AdminReply reply)>;
+
+  AdminApi(Registry& registry, Registration& registration, const LoadPoller& loads, Calls& calls)
+      : registry_(registry), registration_(registration), loads_(loads), calls_(calls) {}
+  AdminApi(const AdminApi&) = delete;
+  AdminApi& operator=(const AdminApi&) = delete;
+
+  void handle(AdminRequest request, Done done);
+
+ private:
+  using Workers = std::vector<std::shared_ptr<Worker>>;
+
+  void add_worker(const AdminRequest& request, const Done& done);
+  void list_workers(const AdminRequest& request, const Done& done);
+  void get_worker(const AdminRequest& request, const Done& done);
+  void replace_worker(const AdminRequest& request, const Done& done);
+  void patch_worker(const AdminRequest& request, const Done& done);
+  void delete_worker(const AdminRequest& request, const Done& done);
+  void show_loads(const AdminRequest& request, const Done& done);
+  void flush_cache(const Done& done);
+  void engine_metrics(const Done& done);
+  void ask_one(std::string_view path, const Done& done);
+
+  // Those that serve the model that the query names; all without one. Nothing, and the answer is
+  // given, if the query is wrong.
+  std::optional<Workers> selected(const AdminRequest& request, const Done& done) const;
+  Workers ready() const;
+  void fan_out(std::string_view method, std::string_view path, std::uint64_t timeout_ns,
+               Workers workers, FanOut::Done done);
+
+  Registry& registry_;
+  Registration& registration_;
+  const LoadPoller& loads_;
+  Calls& calls_;
+  std::list<std::unique_ptr<FanOut>> running_;
+};
+
+}  // namespace smg
