@@ -8,6 +8,7 @@
 
 #include "host/admin/admin_api.hpp"
 #include "host/admin/worker_json.hpp"
+#include "host/admin/worker_spec_json.hpp"
 
 namespace smg {
 namespace {

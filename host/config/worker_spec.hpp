@@ -85,4 +85,13 @@ struct WorkerSpec {
   bool operator==(const WorkerSpec&) const = default;
 };
 
+// What can be changed of a worker without a look at it. Members that are not set stay as they are.
+struct WorkerPatch {
+  std::optional<std::uint32_t> priority;
+  std::optional<double> cost;
+  StringMap labels;  // one by one
+  std::optional<std::string> api_key;
+  WorkerHealth health;
+};
+
 }  // namespace smg

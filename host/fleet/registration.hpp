@@ -22,15 +22,6 @@
 
 namespace smg {
 
-// What can be changed of a worker without a look at it. Members that are not set stay as they are.
-struct WorkerPatch {
-  std::optional<std::uint32_t> priority;
-  std::optional<double> cost;
-  StringMap labels;  // one by one
-  std::optional<std::string> api_key;
-  WorkerHealth health;
-};
-
 class Registration {
  public:
   // The transport for a worker; nullptr and a sentence if there is none.

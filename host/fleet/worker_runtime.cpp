@@ -27,7 +27,8 @@ WorkerRuntime::WorkerRuntime(Registry& registry, Families& families, Bus& bus, s
       breaker_(settings.breaker,
                [this](BreakerState before, BreakerState after) { breaker_moved(before, after); }),
       liveness_(settings.liveness, now,
-                [this](const VetoChange& change) { veto_changed(change); }) {}
+                [this](const VetoChange& change) { veto_changed(change); }),
+      keys_(families.worker_routing_keys_active.with({url_})) {}
 
 void WorkerRuntime::show() {
   shown_.store(true, std::memory_order_relaxed);

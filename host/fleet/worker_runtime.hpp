@@ -9,6 +9,7 @@
 #include <string>
 
 #include "host/bus/bus.hpp"
+#include "host/fleet/active_keys.hpp"
 #include "host/fleet/breaker.hpp"
 #include "host/fleet/worker_liveness.hpp"
 #include "host/metrics/families.hpp"
@@ -36,6 +37,7 @@ class WorkerRuntime final : public LiveBlock {
   const std::string& url() const { return url_; }
   Breaker& breaker() { return breaker_; }
   WorkerLiveness& liveness() { return liveness_; }
+  ActiveKeys& keys() { return keys_; }
 
   // Shows its series, as a worker that comes into service has them; hides them when it has left.
   // What ends later does not bring them back.
@@ -62,6 +64,7 @@ class WorkerRuntime final : public LiveBlock {
   const std::string url_;
   Breaker breaker_;
   WorkerLiveness liveness_;
+  ActiveKeys keys_;
   std::atomic<bool> shown_{false};
   Series successes_, failures_;
   Series failure_run_, success_run_;

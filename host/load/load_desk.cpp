@@ -65,15 +65,14 @@ bool LoadDesk::report(const std::shared_ptr<Worker>& worker, const LoadReport& r
   show_live(worker->live(), report, now);
   worker->runtime()->liveness().report(now, evidence_of(report));
   families_.load_reports.with({source, "ok"}).add();
-  show(*worker, report);
   Known& known = known_[worker->view().ref];
+  show(*worker, report, known);
   known.url = worker->url();
   if (known.reported_at == 0 || known.cause != 0) {
     spdlog::info("worker {} reports its load ({})", worker->url(), source);
   }
   known.reported_at = now;
   known.cause = 0;
-  known.ranks = std::max(known.ranks, report.ranks().size());
   smg_event_load event{};
   event.event.struct_size = sizeof event;
   event.event.type = SMG_EVENT_LOAD_REPORT;
@@ -111,16 +110,27 @@ void LoadDesk::no_report(const std::shared_ptr<Worker>& worker, std::uint32_t ca
   bus_.publish(event.event);
 }
 
+// Series cannot be taken away: -1 says that there is nothing to show.
 void LoadDesk::forget(const Worker& worker) {
   __atomic_store_n(&worker.live().report_valid, 0u, __ATOMIC_RELEASE);
   const auto found = known_.find(worker.view().ref);
-  const std::size_t ranks = found == known_.end() ? 0 : found->second.ranks;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
+  std::set<std::int32_t> ranks{0};
+  if (found != known_.end()) ranks.merge(found->second.ranks);
+  for (const std::int32_t rank : ranks) {
+    const std::string number = std::to_string(rank);
     for (const auto& model : worker.description().models) {
       for (Family* family :
            {&families_.engine_running, &families_.engine_waiting, &families_.engine_token_usage,
             &families_.engine_throughput, &families_.engine_cache_hit_rate}) {
-        family->with({worker.url(), model.id, std::to_string(rank)}).set(-1);
+        family->with({worker.url(), model.id, number}).set(-1);
+      }
+    }
+    if (found == known_.end() || !found->second.disaggregated) continue;
+    for (const std::string_view role : {"prefill", "decode", "null"}) {
+      for (Family* family :
+           {&families_.engine_pd_transfer_latency, &families_.engine_pd_transfer_speed,
+            &families_.engine_pd_prefill_queue, &families_.engine_pd_decode_queue}) {
+        family->with({worker.url(), role, number}).set(-1);
       }
     }
   }
@@ -129,8 +139,9 @@ void LoadDesk::forget(const Worker& worker) {
   known_.erase(found);
 }
 
-void LoadDesk::show(const Worker& worker, const LoadReport& report) {
+void LoadDesk::show(const Worker& worker, const LoadReport& report, Known& known) {
   for (const smg_rank_load& rank : report.ranks()) {
+    known.ranks.insert(rank.dp_rank);
     const std::string number = std::to_string(rank.dp_rank);
     for (const auto& model : worker.description().models) {
       const auto set = [&](Family& family, double value) {
@@ -142,6 +153,18 @@ void LoadDesk::show(const Worker& worker, const LoadReport& report) {
       set(families_.engine_throughput, rank.generation_throughput);
       set(families_.engine_cache_hit_rate, rank.cache_hit_rate);
     }
+    if ((rank.present & SMG_LOAD_DISAGG_MODE) == 0) continue;
+    known.disaggregated = true;
+    const auto set = [&](Family& family, std::uint32_t bit, double value) {
+      if ((rank.present & bit) == 0) return;
+      family.with({worker.url(), text(rank.disagg_mode), number}).set(value);
+    };
+    set(families_.engine_pd_transfer_latency, SMG_LOAD_KV_TRANSFER_LATENCY,
+        rank.kv_transfer_latency_ms);
+    set(families_.engine_pd_transfer_speed, SMG_LOAD_KV_TRANSFER_SPEED,
+        rank.kv_transfer_speed_gb_s);
+    set(families_.engine_pd_prefill_queue, SMG_LOAD_PREFILL_QUEUE, rank.prefill_queue_requests);
+    set(families_.engine_pd_decode_queue, SMG_LOAD_DECODE_QUEUE, rank.decode_queue_requests);
   }
 }
 

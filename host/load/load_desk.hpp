@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -32,10 +33,11 @@ class LoadDesk final : public LoadIntake {
     std::string url;
     std::uint64_t reported_at = 0;  // 0: never
     std::uint32_t cause = 0;        // of the last poll without a report; 0: it had one
-    std::size_t ranks = 0;          // most ever shown
+    std::set<std::int32_t> ranks;   // that were shown
+    bool disaggregated = false;     // figures of a role were shown
   };
 
-  void show(const Worker& worker, const LoadReport& report);
+  void show(const Worker& worker, const LoadReport& report, Known& known);
 
   Loop& control_;
   Registry& registry_;

@@ -22,6 +22,8 @@ Families::Families(Metrics& metrics)
       router_responses_cut(metrics.family(family::kRouterResponsesCut).with({})),
       routing_key_source(metrics.family(family::kRoutingKeySource)),
       worker_pool_size(metrics.family(family::kWorkerPoolSize)),
+      worker_connections_active(metrics.family(family::kWorkerConnectionsActive)),
+      worker_routing_keys_active(metrics.family(family::kWorkerRoutingKeysActive)),
       worker_requests_active(metrics.family(family::kWorkerRequestsActive)),
       worker_health(metrics.family(family::kWorkerHealth)),
       worker_selection(metrics.family(family::kWorkerSelection)),
@@ -48,11 +50,22 @@ Families::Families(Metrics& metrics)
       engine_token_usage(metrics.family(family::kEngineTokenUsage)),
       engine_throughput(metrics.family(family::kEngineThroughput)),
       engine_cache_hit_rate(metrics.family(family::kEngineCacheHitRate)),
+      engine_pd_transfer_latency(metrics.family(family::kEnginePdTransferLatency)),
+      engine_pd_transfer_speed(metrics.family(family::kEnginePdTransferSpeed)),
+      engine_pd_prefill_queue(metrics.family(family::kEnginePdPrefillQueue)),
+      engine_pd_decode_queue(metrics.family(family::kEnginePdDecodeQueue)),
+      pd_admission_waits(metrics.family(family::kPdAdmissionWaits).with({})),
+      pd_admission_sheds(metrics.family(family::kPdAdmissionSheds).with({})),
       plugin_faults(metrics.family(family::kPluginFaults)),
       bus_events_dropped(metrics.family(family::kBusEventsDropped)) {
   // Alerts on rates need a series to be there before it counts.
   for (const std::string_view stage : {"selection", "dispatch", "pd_admission"}) {
     overload_shed.with({stage});
+  }
+  for (const std::string_view endpoint :
+       {"chat", "completions", "generate", "messages", "responses", "rerank", "other"}) {
+    worker_retries.with({"regular", endpoint});
+    worker_retries_exhausted.with({"regular", endpoint});
   }
   for (const std::string_view stage : {"selection", "dispatch"}) {
     overload_fallback.with({stage});

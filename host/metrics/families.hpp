@@ -94,6 +94,16 @@ inline constexpr FamilyDescriptor kWorkerPoolSize{"smg_worker_pool_size",
                                                   MetricType::kGauge,
                                                   "Workers registered",
                                                   {"worker_type", "connection_mode", "model"}};
+inline constexpr FamilyDescriptor kWorkerConnectionsActive{
+    "smg_worker_connections_active",
+    MetricType::kUpDownCounter,
+    "Connections to workers that carry a request",
+    {"worker_type", "connection_mode"}};
+inline constexpr FamilyDescriptor kWorkerRoutingKeysActive{
+    "smg_worker_routing_keys_active",
+    MetricType::kGauge,
+    "Different routing keys among the requests that run on the worker",
+    {"worker"}};
 inline constexpr FamilyDescriptor kWorkerRequestsActive{"smg_worker_requests_active",
                                                         MetricType::kUpDownCounter,
                                                         "Requests running on the worker",
@@ -208,6 +218,33 @@ inline constexpr FamilyDescriptor kEngineCacheHitRate{"smg_engine_cache_hit_rate
                                                       "Hit rate of the prefix cache; -1 unknown",
                                                       {"worker", "model", "dp_rank"}};
 
+inline constexpr FamilyDescriptor kEnginePdTransferLatency{
+    "smg_engine_pd_kv_transfer_latency_ms",
+    MetricType::kGauge,
+    "Latency of KV transfers of a disaggregated engine; -1 unknown",
+    {"worker", "role", "dp_rank"}};
+inline constexpr FamilyDescriptor kEnginePdTransferSpeed{
+    "smg_engine_pd_kv_transfer_speed_gb_s",
+    MetricType::kGauge,
+    "Speed of KV transfers of a disaggregated engine; -1 unknown",
+    {"worker", "role", "dp_rank"}};
+inline constexpr FamilyDescriptor kEnginePdPrefillQueue{
+    "smg_engine_pd_prefill_queue_reqs",
+    MetricType::kGauge,
+    "Requests that wait for or run prefill on a disaggregated engine; -1 unknown",
+    {"worker", "role", "dp_rank"}};
+inline constexpr FamilyDescriptor kEnginePdDecodeQueue{
+    "smg_engine_pd_decode_queue_reqs",
+    MetricType::kGauge,
+    "Requests that wait for decode on a disaggregated engine; -1 unknown",
+    {"worker", "role", "dp_rank"}};
+inline constexpr FamilyDescriptor kPdAdmissionWaits{
+    "smg_pd_admission_waits_total", MetricType::kCounter,
+    "Disaggregated requests that waited for room on their decode worker"};
+inline constexpr FamilyDescriptor kPdAdmissionSheds{
+    "smg_pd_admission_sheds_total", MetricType::kCounter,
+    "Disaggregated requests refused because their decode worker had no room in time"};
+
 // ---- The gateway about itself.
 inline constexpr FamilyDescriptor kPluginFaults{"smg_plugin_faults_total",
                                                 MetricType::kCounter,
@@ -245,6 +282,8 @@ struct Families {
   Family& routing_key_source;
 
   Family& worker_pool_size;
+  Family& worker_connections_active;
+  Family& worker_routing_keys_active;
   Family& worker_requests_active;
   Family& worker_health;
   Family& worker_selection;
@@ -272,6 +311,12 @@ struct Families {
   Family& engine_token_usage;
   Family& engine_throughput;
   Family& engine_cache_hit_rate;
+  Family& engine_pd_transfer_latency;
+  Family& engine_pd_transfer_speed;
+  Family& engine_pd_prefill_queue;
+  Family& engine_pd_decode_queue;
+  Series pd_admission_waits;
+  Series pd_admission_sheds;
 
   Family& plugin_faults;
   Family& bus_events_dropped;

@@ -1,5 +1,7 @@
 #include "host/routing/exchange.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 
 #include "host/base/views.hpp"
@@ -164,6 +166,11 @@ void Exchange::attempt() {
                          "' became overloaded before dispatch");
     return;
   }
+  if (selection.verdict != Verdict::chosen) {
+    spdlog::debug("Veto fallback branch={} stage=selection worker={} model_id={}",
+                  selection.verdict == Verdict::steered_overload ? "overload" : "liveness",
+                  chosen->url(), model_);
+  }
   pool->selections.add();
   policy_ = pool->policy;
   dispatch(chosen, request);
@@ -174,6 +181,12 @@ void Exchange::dispatch(const std::shared_ptr<Worker>& worker,
   worker_ = worker;
   worker_->enter();
   worker_->requests_active().add(1);
+  state_.connections_active.add(1);
+  routing_key_ = 0;
+  if (policy_request.routing_key.size > 0) {
+    routing_key_ = std::hash<std::string_view>()(text(policy_request.routing_key)) | 1;
+    worker_->runtime()->keys().enter(routing_key_);
+  }
   if (policy_->api->dispatched != nullptr) {
     policy_->api->dispatched(policy_->self, &policy_request, &worker_->view());
   }
@@ -256,6 +269,8 @@ void Exchange::leave_worker(bool success) {
   if (worker_ == nullptr) return;
   worker_->leave();
   worker_->requests_active().add(-1);
+  state_.connections_active.add(-1);
+  if (routing_key_ != 0) worker_->runtime()->keys().leave(routing_key_);
   if (policy_ != nullptr && policy_->api->completed != nullptr) {
     policy_->api->completed(policy_->self, &worker_->view(), success ? 1 : 0);
   }

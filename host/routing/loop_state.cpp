@@ -18,6 +18,7 @@ LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_famili
       client_abort_waiting(families.http_client_aborts.with({"waiting"})),
       client_abort_streaming(families.http_client_aborts.with({"streaming"})),
       send_retries(families.router_upstream_send_retries.with({"http"})),
+      connections_active(families.worker_connections_active.with({"regular", "http"})),
       snapshot_(registry.snapshot()) {}
 
 std::unique_ptr<RequestBuffer> LoopState::take_buffer() {

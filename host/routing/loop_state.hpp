@@ -54,6 +54,7 @@ class LoopState {
   RoutingInput routing;  // likewise
   Series client_abort_upload, client_abort_waiting, client_abort_streaming;
   Series send_retries;
+  Series connections_active;
 
  private:
   static constexpr std::size_t kKeptBuffers = 64;
