@@ -364,8 +364,8 @@ def gateway(*scripts, **options):
 class EngineSim:
     """Simulated engines in one process."""
 
-    def __init__(self, count=1, *args):
-        self.process = subprocess.Popen([ENGINE_SIM, "--port", "0", "--control-port", "0", "--count", str(count), *args],
+    def __init__(self, count=1, *args, prefix=()):
+        self.process = subprocess.Popen([*prefix, ENGINE_SIM, "--port", "0", "--control-port", "0", "--count", str(count), *args],
                                         stdout=subprocess.PIPE, text=True, env=ENV)
         self.urls, self.control = [], None
         while len(self.urls) < count or self.control is None:
