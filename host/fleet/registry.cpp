@@ -115,6 +115,7 @@ std::shared_ptr<Worker> Registry::replace(std::shared_ptr<Worker> worker,
       worker->view().slot, candidate ? std::move(candidate->endpoint) : worker->endpoint(),
       worker->requests_active());
   fresh->runtime()->configure(fresh->description().runtime_settings);
+  bool cleared = false;
   // Keys point into the worker that holds them.
   by_url_.erase(worker->url());
   by_id_.erase(worker->description().id);
@@ -122,7 +123,7 @@ std::shared_ptr<Worker> Registry::replace(std::shared_ptr<Worker> worker,
   by_id_.emplace(fresh->description().id, fresh.get());
   {
     const std::lock_guard lock(mutex_);
-    flag(*worker, false);
+    cleared = flag(*worker, false);
     *std::find(workers_.begin(), workers_.end(), worker) = fresh;
     by_ref_.erase(worker->view().ref);
     by_ref_.emplace(fresh->view().ref, fresh);
@@ -133,6 +134,7 @@ std::shared_ptr<Worker> Registry::replace(std::shared_ptr<Worker> worker,
     families_.workers_overloaded.with({model.id}).add(0);
   }
   if (observer_ != nullptr) observer_->worker_left(*worker);
+  if (cleared) announce_verdict(*worker, false);
   announce(SMG_EVENT_WORKER_UPDATED, *fresh);
   changed();
   return fresh;
@@ -209,11 +211,13 @@ std::uint32_t Registry::write_bits(LiveBlock& block, std::uint32_t mask, std::ui
 
 void Registry::set_status(const Worker& worker, std::uint32_t status) {
   std::uint32_t before = 0;
+  bool cleared = false;
   {
     const std::lock_guard lock(mutex_);
-    if (status != SMG_STATUS_READY) flag(worker, false);
+    if (status != SMG_STATUS_READY) cleared = flag(worker, false);
     before = write_bits(*worker.runtime(), SMG_STATE_STATUS_MASK, status) & SMG_STATE_STATUS_MASK;
   }
+  if (cleared) announce_verdict(worker, false);
   if (before == status) return;
   families_.worker_health.with({worker.url()}).set(status == SMG_STATUS_READY ? 1 : 0);
   smg_event_change event{};
@@ -237,14 +241,7 @@ bool Registry::set_overloaded(const Worker& worker, bool overloaded) {
     }
     if (!flag(worker, overloaded)) return true;
   }
-  smg_event_change event{};
-  event.event.struct_size = sizeof event;
-  event.event.type = SMG_EVENT_VERDICT_CHANGED;
-  event.event.worker_ref = worker.view().ref;
-  event.event.worker_url = worker.view().url;
-  event.before = overloaded ? 0 : 1;
-  event.after = overloaded ? 1 : 0;
-  bus_.publish(event.event);
+  announce_verdict(worker, overloaded);
   return true;
 }
 
@@ -365,6 +362,17 @@ void Registry::announce(std::uint32_t type, const Worker& worker) {
   event.worker_ref = worker.view().ref;
   event.worker_url = worker.view().url;
   bus_.publish(event);
+}
+
+void Registry::announce_verdict(const Worker& worker, bool overloaded) {
+  smg_event_change event{};
+  event.event.struct_size = sizeof event;
+  event.event.type = SMG_EVENT_VERDICT_CHANGED;
+  event.event.worker_ref = worker.view().ref;
+  event.event.worker_url = worker.view().url;
+  event.before = overloaded ? 0 : 1;
+  event.after = overloaded ? 1 : 0;
+  bus_.publish(event.event);
 }
 
 }  // namespace smg

@@ -110,13 +110,15 @@ class Registry {
   void show_removed(const Worker& worker) const;
   // REQUIRES: mutex_ held.
   std::uint32_t write_bits(LiveBlock& block, std::uint32_t mask, std::uint32_t bits);
-  // REQUIRES: mutex_ held. True if the flag moved.
+  // REQUIRES: mutex_ held. True if the flag moved; announce_verdict() is then due, without the
+  // lock.
   bool flag(const Worker& worker, bool overloaded);
   std::shared_ptr<const FleetSnapshot> make_snapshot();
   void tell_policies(const FleetSnapshot& before, const FleetSnapshot& now) const;
   std::shared_ptr<const Pool> make_pool(std::string_view model,
                                         std::vector<std::shared_ptr<Worker>> members);
   void announce(std::uint32_t type, const Worker& worker);
+  void announce_verdict(const Worker& worker, bool overloaded);
 
   Endpoints& endpoints_;
   Families& families_;

@@ -119,6 +119,34 @@ TEST_CASE("overload 4.2, 4.4: the flag follows the verdict and leaves with Ready
   CHECK_FALSE(bench.overloaded(*worker));
 }
 
+TEST_CASE("overload 4.2, 4.4: whatever moves the flag is told as a change of the verdict") {
+  Bench bench;
+  std::string told;
+  bench.bus.subscribe({.name = "test",
+                       .types = SMG_EVENT_MASK(SMG_EVENT_VERDICT_CHANGED),
+                       .fn =
+                           [](void* context, const smg_event* event) {
+                             const auto& change = *reinterpret_cast<const smg_event_change*>(event);
+                             *static_cast<std::string*>(context) += change.after != 0 ? '+' : '-';
+                           },
+                       .context = &told});
+  auto worker = bench.add("http://w");
+  bench.registry->ready_when_published(worker);
+  bench.registry->publish();
+  bench.registry->set_overloaded(*worker, true);
+  bench.registry->set_overloaded(*worker, true);
+  bench.registry->set_overloaded(*worker, false);
+  bench.registry->set_overloaded(*worker, true);
+  bench.registry->set_status(*worker, SMG_STATUS_NOT_READY);
+  bench.registry->set_status(*worker, SMG_STATUS_READY);
+  bench.registry->set_overloaded(*worker, true);
+  worker = bench.registry->replace(worker, worker->description());
+  bench.registry->set_overloaded(*worker, true);
+  bench.registry->remove(worker);
+  bench.bus.stop();
+  CHECK(told == "+-+-+-+-");
+}
+
 TEST_CASE("overload 4.5: a poll that ends late cannot flag the worker that took over") {
   Bench bench;
   const auto worker = bench.add("http://w");
