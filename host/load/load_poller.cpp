@@ -35,7 +35,8 @@ struct LoadPoller::Poll {
   bool answered = false;   // ... which answered at once
   std::uint32_t cause = SMG_NO_REPORT_UNSUPPORTED;
   std::string detail = "no load source suits this worker";
-  std::string_view source_name;
+  std::string_view source_name;   // that is asked now
+  std::string_view cause_source;  // whose `cause` and `detail` are
   struct Timer : smg_timer {
     Poll* poll;
   } timer{};
@@ -196,7 +197,7 @@ void LoadPoller::ask(Poll& poll) {
   control_.clear_timer(&poll.timer);
   const auto ended = polls_.extract(poll.ticket);
   set(worker->url(), nullptr);
-  intake_.no_report(worker, poll.cause, poll.detail, poll.source_name);
+  intake_.no_report(worker, poll.cause, poll.detail, poll.cause_source);
 }
 
 void LoadPoller::done(std::uint64_t ticket, const smg_load_report* report, std::uint32_t cause,
@@ -222,6 +223,7 @@ void LoadPoller::done(std::uint64_t ticket, const smg_load_report* report, std::
   if (cause != SMG_NO_REPORT_UNSUPPORTED || poll.source == 0) {
     poll.cause = cause;
     poll.detail = text(detail);
+    poll.cause_source = poll.source_name;
   }
   poll.answered = true;
   if (poll.asking) return;  // ask() goes on
