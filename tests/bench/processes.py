@@ -101,10 +101,10 @@ class Process:
         self.popen.wait()
 
 
-def get(url):
+def get(url, timeout=2):
     """Status and body, or (0, b"") while nothing listens."""
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
+        with urllib.request.urlopen(url, timeout=timeout) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, b""

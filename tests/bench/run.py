@@ -8,14 +8,20 @@ import sys
 import tempfile
 from pathlib import Path
 
+import fleet_suite
 import micro_suite
 import proxy_suite
 import streams_suite
 from processes import BenchError
 
-SUITES = {"proxy": proxy_suite.run, "streams": streams_suite.run, "micro": micro_suite.run}
+SUITES = {
+    "proxy": proxy_suite.run,
+    "streams": streams_suite.run,
+    "fleet": fleet_suite.run,
+    "micro": micro_suite.run,
+}
 ROOT = Path(__file__).resolve().parents[2]
-FILES_NEEDED = 12_000  # a proxy with 5,000 streams holds two sockets for each
+FILES_NEEDED = 12_000  # a proxy with 5,000 streams holds two sockets for each, 10,000 workers one for their reports
 
 
 def parse(arguments):

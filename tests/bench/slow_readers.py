@@ -49,6 +49,8 @@ class SlowReaders:
 class HealthProbe:
     """Asks /health again and again over one connection and keeps how long each answer took, in milliseconds."""
 
+    request = b"GET /health HTTP/1.1\r\nHost: bench\r\n\r\n"
+
     def __init__(self, port, interval):
         self.port = port
         self.interval = interval
@@ -71,7 +73,7 @@ class HealthProbe:
             while not self._end.wait(self.interval):
                 began = time.monotonic()
                 try:
-                    client.sendall(b"GET /health HTTP/1.1\r\nHost: bench\r\n\r\n")
+                    client.sendall(self.request)
                     answer = client.recv(4096)
                 except OSError:
                     answer = b""
