@@ -219,7 +219,7 @@ void Registration::apply(const std::string& id, const WorkerPatch& patch, std::u
   description.cost = patch.cost.value_or(description.cost);
   for (const auto& [key, value] : patch.labels) {
     const auto place = std::find_if(description.labels.begin(), description.labels.end(),
-                                    [&](const auto& label) { return label.first == key; });
+                                    [&key = key](const auto& label) { return label.first == key; });
     if (place == description.labels.end()) {
       description.labels.emplace_back(key, value);
     } else {

@@ -1,33 +1,9 @@
 #include "host/routing/error_reply.hpp"
 
+#include "host/metrics/utf8.hpp"
+#include "host/routing/request/json_string.hpp"
+
 namespace smg {
-namespace {
-
-// Length of the well-formed UTF-8 sequence at `at`, 0 if there is none.
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const auto tail = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned lead = byte(at);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return tail(at + 1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    const unsigned low = lead == 0xe0 ? 0xa0 : 0x80;
-    const unsigned high = lead == 0xed ? 0x9f : 0xbf;
-    return tail(at + 1, low, high) && tail(at + 2) ? 3 : 0;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    const unsigned low = lead == 0xf0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xf4 ? 0x8f : 0xbf;
-    return tail(at + 1, low, high) && tail(at + 2) && tail(at + 3) ? 4 : 0;
-  }
-  return 0;
-}
-
-}  // namespace
 
 std::string_view reason_phrase(std::uint32_t status) {
   switch (status) {
@@ -85,28 +61,7 @@ std::string_view reason_phrase(std::uint32_t status) {
 }
 
 void append_json_string(std::string& out, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (std::size_t i = 0; i < text.size();) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += static_cast<char>(c);
-      ++i;
-    } else if (c < 0x20) {
-      out += "\\u00";
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
-      ++i;
-    } else if (const std::size_t length = utf8_length(text, i); length > 0) {
-      out += text.substr(i, length);
-      i += length;
-    } else {
-      out += "\xef\xbf\xbd";
-      ++i;
-    }
-  }
-  out += '"';
+  append_quoted(out, valid_utf8(text));
 }
 
 std::string error_body(std::uint32_t status, std::string_view code, std::string_view message) {
