@@ -20,30 +20,41 @@ std::uint64_t now() {
 
 // Notes come per token: each thread remembers whom it has met, so that only a change of the fleet
 // costs a lock.
-std::shared_ptr<WorkerRuntime> runtime_of(const smg_host* host, std::uint64_t ref) {
+struct Concerned {
+  std::shared_ptr<WorkerRuntime> runtime;
+  bool present;  // false: what was called so has been replaced or removed
+};
+
+Concerned concerned(const smg_host* host, std::uint64_t ref) {
   struct Met {
     const Registry* registry = nullptr;
     std::uint64_t generation = 0;
-    std::unordered_map<std::uint64_t, std::shared_ptr<WorkerRuntime>> runtimes;
+    std::unordered_map<std::uint64_t, Concerned> refs;
   };
   thread_local Met met;
   const Registry* const registry = desk_of(host).registry;
-  if (registry == nullptr) return nullptr;
+  if (registry == nullptr) return {};
   if (met.registry != registry || met.generation != registry->generation()) {
     met.registry = registry;
     met.generation = registry->generation();
-    met.runtimes.clear();
+    met.refs.clear();
   }
-  if (const auto found = met.runtimes.find(ref); found != met.runtimes.end()) return found->second;
-  const auto worker = registry->find(ref);
-  if (worker == nullptr) return nullptr;
-  met.runtimes.emplace(ref, worker->runtime());
-  return worker->runtime();
+  if (const auto found = met.refs.find(ref); found != met.refs.end()) return found->second;
+  Concerned fresh{registry->runtime_of(ref), registry->served(ref) != nullptr};
+  if (fresh.runtime != nullptr) met.refs.emplace(ref, fresh);
+  return fresh;
 }
 
+// What a channel tells of the worker. One that belonged to another engine, or key, tells nothing.
 template <class Note>
 void note(const smg_host* host, std::uint64_t ref, Note&& note) {
-  if (const auto runtime = runtime_of(host, ref)) note(*runtime);
+  if (const auto [runtime, present] = concerned(host, ref); present) note(*runtime);
+}
+
+// What a stream tells: it ends where it was begun, and counts there until then.
+template <class Note>
+void note_of_stream(const smg_host* host, std::uint64_t ref, Note&& note) {
+  if (const auto runtime = concerned(host, ref).runtime) note(*runtime);
 }
 
 void contact(const smg_host* host, std::uint64_t ref) noexcept {
@@ -51,7 +62,7 @@ void contact(const smg_host* host, std::uint64_t ref) noexcept {
 }
 
 void progress(const smg_host* host, std::uint64_t ref, std::uint64_t) noexcept {
-  note(host, ref, [](WorkerRuntime& runtime) { runtime.liveness().progress(now()); });
+  note_of_stream(host, ref, [](WorkerRuntime& runtime) { runtime.liveness().progress(now()); });
 }
 
 void connection_failed(const smg_host* host, std::uint64_t ref, smg_view channel,
@@ -61,7 +72,7 @@ void connection_failed(const smg_host* host, std::uint64_t ref, smg_view channel
 }
 
 void tracked_load(const smg_host* host, std::uint64_t ref, std::int32_t delta) noexcept {
-  note(host, ref, [&](WorkerRuntime& runtime) {
+  note_of_stream(host, ref, [&](WorkerRuntime& runtime) {
     runtime.liveness().tracked_load(now(), delta);
     __atomic_fetch_add(&runtime.live.tracked_load, static_cast<std::uint32_t>(delta),
                        __ATOMIC_RELAXED);
@@ -69,13 +80,13 @@ void tracked_load(const smg_host* host, std::uint64_t ref, std::int32_t delta) n
 }
 
 void prefill_pending(const smg_host* host, std::uint64_t ref, std::int64_t delta) noexcept {
-  note(host, ref,
-       [&](WorkerRuntime& runtime) { runtime.liveness().prefill_pending(now(), delta); });
+  note_of_stream(host, ref,
+                 [&](WorkerRuntime& runtime) { runtime.liveness().prefill_pending(now(), delta); });
 }
 
 void first_response(const smg_host* host, std::uint64_t ref, std::uint64_t tokens) noexcept {
-  note(host, ref,
-       [&](WorkerRuntime& runtime) { runtime.liveness().first_response(now(), tokens); });
+  note_of_stream(host, ref,
+                 [&](WorkerRuntime& runtime) { runtime.liveness().first_response(now(), tokens); });
 }
 
 // A report from another thread waits for the control loop.
@@ -95,7 +106,7 @@ void report(const smg_host* host, std::uint64_t ref, const smg_load_report* repo
   auto pushed = std::make_unique<Pushed>(desk, ref, context_of(host).instance(), *report);
   pushed->run = [](smg_task* task) {
     const std::unique_ptr<Pushed> self(static_cast<Pushed*>(task));
-    if (const auto worker = self->desk->registry->find(self->ref)) {
+    if (const auto worker = self->desk->registry->served(self->ref)) {
       self->desk->loads->pushed(worker, self->report.view(), self->source);
     }
   };

@@ -150,7 +150,7 @@ std::uint64_t Calls::start(std::uint64_t worker_ref, const smg_call& call, smg_c
   auto started = std::make_unique<Call>(*this, handle, call, done, context);
   Call& running = *started;
   running_.emplace(handle, std::move(started));
-  running.start(registry_.find(worker_ref), call);
+  running.start(registry_.served(worker_ref), call);
   return handle;
 }
 

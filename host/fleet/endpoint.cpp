@@ -25,6 +25,10 @@ struct Endpoints::Closing : smg_task {
   static void finish(smg_task* task) {
     const std::unique_ptr<Closing> self(static_cast<Closing*>(task));
     self->endpoint->api().close(self->endpoint->handle());
+    {
+      const std::lock_guard lock(self->owner->mutex_);
+      self->owner->runtimes_.erase(self->endpoint->ref());
+    }
     self->owner->open_.fetch_sub(1, std::memory_order_release);
   }
 };
@@ -43,9 +47,19 @@ std::shared_ptr<Endpoint> Endpoints::open(const TransportRef& transport,
     return nullptr;
   }
   open_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    runtimes_.emplace(ref, runtime);
+  }
   auto endpoint =
       std::make_unique<Endpoint>(transport, std::move(worker), std::move(runtime), handle);
   return {endpoint.release(), [this](Endpoint* gone) { close(std::unique_ptr<Endpoint>(gone)); }};
+}
+
+std::shared_ptr<WorkerRuntime> Endpoints::runtime_of(std::uint64_t ref) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = runtimes_.find(ref);
+  return found == runtimes_.end() ? nullptr : found->second;
 }
 
 void Endpoints::close(std::unique_ptr<Endpoint> endpoint) {

@@ -9,7 +9,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "host/fleet/worker.hpp"
 #include "host/loop/loop_group.hpp"
@@ -37,6 +39,8 @@ class Endpoint {
   const TransportRef& transport() const { return transport_; }
   const smg_transport_api& api() const { return *transport_.api; }
   void* handle() const { return handle_; }
+  // Of the worker as the transport was shown it: that is how the transport calls it for good.
+  std::uint64_t ref() const { return worker_->abi().ref; }
 
  private:
   const TransportRef& transport_;
@@ -56,6 +60,8 @@ class Endpoints {
                                  std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,
                                  std::uint32_t slot, std::string& error);
   bool all_closed() const { return open_.load(std::memory_order_acquire) == 0; }
+  // [any] What the endpoint with that ref was opened for; nullptr once it is closed.
+  std::shared_ptr<WorkerRuntime> runtime_of(std::uint64_t ref) const;
 
  private:
   struct Closing;
@@ -63,6 +69,8 @@ class Endpoints {
 
   LoopGroup& loops_;
   std::atomic<std::uint32_t> open_{0};
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<WorkerRuntime>> runtimes_;  // by ref
 };
 
 }  // namespace smg

@@ -33,6 +33,19 @@ std::shared_ptr<Worker> Registry::find(std::uint64_t ref) const {
   return found == by_ref_.end() ? nullptr : found->second;
 }
 
+std::shared_ptr<Worker> Registry::served(std::uint64_t ref) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto* index : {&by_ref_, &by_endpoint_}) {
+    if (const auto found = index->find(ref); found != index->end()) return found->second;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<WorkerRuntime> Registry::runtime_of(std::uint64_t ref) const {
+  if (const auto worker = served(ref)) return worker->runtime();
+  return endpoints_.runtime_of(ref);
+}
+
 std::shared_ptr<Worker> Registry::find_id(std::string_view id) const {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : found->second->shared_from_this();
@@ -99,6 +112,7 @@ std::shared_ptr<Worker> Registry::add(Candidate candidate, WorkerDescription des
     const std::lock_guard lock(mutex_);
     workers_.push_back(worker);
     by_ref_.emplace(worker->view().ref, worker);
+    by_endpoint_.emplace(worker->endpoint()->ref(), worker);
   }
   show_added(*worker);
   announce(SMG_EVENT_WORKER_ADDED, *worker);
@@ -127,6 +141,8 @@ std::shared_ptr<Worker> Registry::replace(std::shared_ptr<Worker> worker,
     *std::find(workers_.begin(), workers_.end(), worker) = fresh;
     by_ref_.erase(worker->view().ref);
     by_ref_.emplace(fresh->view().ref, fresh);
+    by_endpoint_.erase(worker->endpoint()->ref());
+    by_endpoint_.emplace(fresh->endpoint()->ref(), fresh);
     fresh->runtime()->ref = fresh->view().ref;
   }
   std::replace(coming_.begin(), coming_.end(), worker, fresh);
@@ -149,6 +165,7 @@ void Registry::remove(std::shared_ptr<Worker> worker) {
     const std::lock_guard lock(mutex_);
     workers_.erase(std::find(workers_.begin(), workers_.end(), worker));
     by_ref_.erase(worker->view().ref);
+    by_endpoint_.erase(worker->endpoint()->ref());
   }
   set_status(*worker, SMG_STATUS_DRAINING);
   if (observer_ != nullptr) observer_->worker_left(*worker);

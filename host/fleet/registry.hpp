@@ -74,6 +74,12 @@ class Registry {
 
   // [any] The present worker with that ref, or nullptr.
   std::shared_ptr<Worker> find(std::uint64_t ref) const;
+  // [any] The present worker whom a plugin means by that ref: a transport goes on to call a worker
+  // as it was when its endpoint was opened, whatever has changed in its description since.
+  std::shared_ptr<Worker> served(std::uint64_t ref) const;
+  // [any] The same, for what runs on a worker: an endpoint that has been replaced still ends its
+  // streams. nullptr once nothing of the worker is left.
+  std::shared_ptr<WorkerRuntime> runtime_of(std::uint64_t ref) const;
   // [control] The present worker with that id, or at that URL.
   std::shared_ptr<Worker> find_id(std::string_view id) const;
   std::shared_ptr<Worker> find_url(std::string_view url) const;
@@ -129,13 +135,14 @@ class Registry {
   bool dirty_ = false;                           // control thread
   std::vector<std::shared_ptr<Worker>> coming_;  // Ready with the next snapshot; control thread
 
-  // Of what other threads read or write: snapshot_, by_ref_, state words. The control thread reads
-  // its own without it.
+  // Of what other threads read or write: snapshot_, by_ref_, by_endpoint_, state words. The control
+  // thread reads its own without it.
   mutable std::mutex mutex_;
   std::shared_ptr<const FleetSnapshot> snapshot_;
   std::atomic<std::uint64_t> generation_{0};
   std::vector<std::shared_ptr<Worker>> workers_;  // in order of registration
   std::unordered_map<std::uint64_t, std::shared_ptr<Worker>> by_ref_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Worker>> by_endpoint_;
   std::unordered_map<std::string_view, Worker*> by_url_, by_id_;  // control thread
   std::map<std::string, std::int64_t, std::less<>> overloaded_;   // workers so flagged, by model
   std::uint64_t next_ref_ = 1;

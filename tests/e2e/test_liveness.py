@@ -265,3 +265,37 @@ def test_with_all_vetoed_requests_are_steered_to_the_least_loaded(shed):
         assert running.metric("smg_worker_liveness_fallback_total", stage="selection") == 1
         steered.close()
         assert worker_json(running, busy)["stalled"] in ("unreachable", "wedged")
+
+
+def changed(running, worker, method, **fields):
+    """Changes the worker's description, and waits for it to show."""
+    path = f"/workers/{worker_json(running, worker)['id']}"
+    status, _, body = running.request(method, path, json.dumps(fields), {"Content-Type": "application/json"})
+    assert status == 202, body
+    wait_for(lambda: worker_json(running, worker)["priority"] == fields["priority"], "the change")
+
+
+def test_a_transport_is_heard_after_the_description_has_changed():
+    with stage(1, liveness(stall_secs=0, wedge_secs=WEDGE)) as (running, events, (one,)):
+        one.tell("tracked_load 4")
+        changed(running, one, "PATCH", priority=7)
+        one.tell("tracked_load -4", "connection_failed kv-events", "contact")
+        events.expect(one, "none", "unreachable", "kv-events")
+        events.expect(one, "unreachable", "none", "contact")
+        one.tell("report steps=1 silence_ms=3600000")
+        events.expect(one, "none", "wedged", ENGINE)
+        one.tell("report")
+        events.expect(one, "wedged", "none", "engine output resumed")
+
+
+def test_streams_that_outlast_a_replacement_count_until_they_end():
+    with stage(2, liveness(wedge_secs=WEDGE)) as (running, events, (one, two)), streams(running, 8) as opened:
+        mine = [stream for stream in opened if stream.url == one.url]
+        changed(running, one, "PUT", url=one.url, priority=9)
+        one.tell("pour", "finish")
+        two.tell("finish")
+        assert [stream.token() for stream in mine] == ["token"] * 4
+        assert all(stream.ended() for stream in opened)
+        # Had their end been missed, the first to be wedged would be the other.
+        wedge(events, two)
+        operators_see(running, one, None)

@@ -173,8 +173,8 @@ typedef struct smg_resolve_service {
   void (*cancel)(const smg_host* host, uint64_t handle);  // [loop] the asking one; idempotent
 } smg_resolve_service;
 
-// ---- fleet: what a transport or monitor tells about workers, and calls to them. Notes about a
-// worker that has been replaced or removed are dropped.
+// ---- fleet: what transports and monitors tell about workers, and calls to them. Once an endpoint
+// is replaced or its worker removed, only notes of its streams count: progress, load, prompts.
 #define SMG_SERVICE_FLEET "smg.fleet/0"
 
 // A control call to a worker through its own transport. Pointers must stay valid until `done`.

@@ -178,3 +178,31 @@ TEST_CASE("overload 4.6: the count of flagged workers is kept per model") {
   bench.registry->set_overloaded(*one, false);
   CHECK(count() == 0);
 }
+
+TEST_CASE("a transport goes on to call a worker by the ref that it was shown") {
+  Bench bench;
+  const auto worker = bench.add("http://w");
+  const std::uint64_t shown = worker->view().ref;
+  const auto patched = bench.registry->replace(worker, worker->description());
+  CHECK(bench.registry->find(shown) == nullptr);
+  CHECK(bench.registry->served(shown) == patched);
+  CHECK(bench.registry->served(patched->view().ref) == patched);
+  bench.registry->remove(patched);
+  CHECK(bench.registry->served(shown) == nullptr);
+}
+
+TEST_CASE("what runs on a worker counts until the endpoint that began it is closed") {
+  Bench bench;
+  auto worker = bench.add("http://w");
+  const std::uint64_t shown = worker->view().ref;
+  const auto runtime = worker->runtime();
+  std::string error;
+  auto candidate = bench.registry->reopen(*worker, worker->description(), bench.transport, error);
+  const auto fresh = bench.registry->replace(worker, worker->description(), std::move(candidate));
+  CHECK(bench.registry->served(shown) == nullptr);
+  CHECK(bench.registry->runtime_of(shown) == runtime);
+  CHECK(bench.registry->runtime_of(fresh->view().ref) == runtime);
+  worker.reset();
+  while (bench.registry->runtime_of(shown) != nullptr) std::this_thread::yield();
+  CHECK(bench.registry->runtime_of(fresh->view().ref) == runtime);
+}
