@@ -58,12 +58,14 @@ LoadDesk::LoadDesk(Loop& control, Registry& registry, Families& families, Bus& b
 
 bool LoadDesk::report(const std::shared_ptr<Worker>& worker, const LoadReport& report,
                       std::string_view source) {
+  if (registry_.find(worker->view().ref) != worker) return false;
+  const std::uint64_t now = control_.now();
+  // It was heard of, whatever its health: only what it says of its load is asked of Ready ones.
+  worker->runtime()->liveness().report(now, evidence_of(report));
   const Ceilings& ceilings = worker->description().ceilings;
   const bool overloaded = is_overloaded(report.totals(), ceilings);
   if (!registry_.set_overloaded(*worker, overloaded)) return false;
-  const std::uint64_t now = control_.now();
   show_live(worker->live(), report, now);
-  worker->runtime()->liveness().report(now, evidence_of(report));
   families_.load_reports.with({source, "ok"}).add();
   Known& known = known_[worker->view().ref];
   show(*worker, report, known);

@@ -299,3 +299,16 @@ def test_streams_that_outlast_a_replacement_count_until_they_end():
         # Had their end been missed, the first to be wedged would be the other.
         wedge(events, two)
         operators_see(running, one, None)
+
+
+def test_a_record_is_contact_whatever_the_health_of_the_worker():
+    extra = "[health_check]\ncheck_interval_secs = 1\nfailure_threshold = 1\nsuccess_threshold = 1\n" + liveness(stall_secs=0)
+    with stage(2, extra) as (running, events, (one, _)):
+        one.tell("unwell on")
+        wait_for(lambda: worker_json(running, one)["status"] != "ready", "the worker to be not ready")
+        one.tell("connection_failed kv-events", "report")
+        events.expect(one, "none", "unreachable", "kv-events")
+        events.expect(one, "unreachable", "none", "contact")
+        # Its load is nobody's business meanwhile, and being heard of is not being well.
+        shown = worker_json(running, one)
+        assert shown["status"] in ("not_ready", "failed") and "engine_load" not in shown
