@@ -129,7 +129,10 @@ void LoadPoller::tick(Group& group) {
   const auto pool = fleet->pools.find(group.model);
   if (pool == fleet->pools.end()) return;
   for (const auto& worker : pool->second->members) {
-    if ((worker->state() & SMG_STATE_STATUS_MASK) == SMG_STATUS_READY) poll(worker);
+    if ((worker->state() & SMG_STATE_STATUS_MASK) != SMG_STATUS_READY) continue;
+    const auto pushed = pushed_at_.find(worker->view().ref);
+    if (pushed != pushed_at_.end() && control_.now() - pushed->second <= group.interval) continue;
+    poll(worker);
   }
 }
 
@@ -246,16 +249,19 @@ void LoadPoller::overdue(smg_timer* timer) {
 
 void LoadPoller::pushed(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
                         std::string_view source) {
-  take(worker, report, source);
+  if (take(worker, report, source)) pushed_at_[worker->view().ref] = control_.now();
 }
 
-void LoadPoller::take(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
+bool LoadPoller::take(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
                       std::string_view source) {
   auto owned = std::make_shared<const LoadReport>(report);
-  if (intake_.report(worker, *owned, source)) set(worker->url(), std::move(owned));
+  if (!intake_.report(worker, *owned, source)) return false;
+  set(worker->url(), std::move(owned));
+  return true;
 }
 
 void LoadPoller::evict(const Worker& worker) {
+  pushed_at_.erase(worker.view().ref);
   const auto found = members_.find(worker.view().ref);
   if (found != members_.end()) {
     if (const auto poll = polls_.find(found->second->ticket); poll != polls_.end()) {

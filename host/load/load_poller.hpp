@@ -3,7 +3,8 @@
 //
 // Workers are polled in groups, the pools of routing: the first tick comes at once, then one every
 // interval of the group. A tick asks all members that are Ready at the same time, each with a
-// deadline of its own, and takes each answer as it comes, so one that hangs delays nobody. A
+// deadline of its own, and takes each answer as it comes, so one that hangs delays nobody. Who has
+// reported unasked within the interval is not asked, and what it said holds. A
 // worker's sources are tried in the order of their match, until one has a report. Who is to read
 // the reports gets them 20 ms later, all that came in that time at once.
 //
@@ -96,7 +97,8 @@ class LoadPoller {
   Member& member(const std::shared_ptr<Worker>& worker);
   // Asks the poll's next source; without one left the poll ends.
   void ask(Poll& poll);
-  void take(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
+  // False: the intake did not want it.
+  bool take(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
             std::string_view source);
   void set(const std::string& url, std::shared_ptr<const LoadReport> report);
   std::uint64_t interval_of(const Pool& pool) const;
@@ -112,6 +114,7 @@ class LoadPoller {
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;   // by model
   std::unordered_map<std::uint64_t, std::unique_ptr<Member>> members_;  // by ref
   std::unordered_map<std::uint64_t, std::unique_ptr<Poll>> polls_;      // by ticket
+  std::unordered_map<std::uint64_t, std::uint64_t> pushed_at_;          // by ref
   std::uint64_t next_ticket_ = 1;
   LoadReports current_;
   struct Timer : smg_timer {

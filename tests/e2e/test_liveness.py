@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from puppets import Stream, stage, streams
+from puppets import Events, Stream, stage, streams
 from support import SLOW, wait_for
 
 STALL = 1 if SLOW == 1 else 3
@@ -312,3 +312,23 @@ def test_a_record_is_contact_whatever_the_health_of_the_worker():
         # Its load is nobody's business meanwhile, and being heard of is not being well.
         shown = worker_json(running, one)
         assert shown["status"] in ("not_ready", "failed") and "engine_load" not in shown
+
+
+def test_who_pushes_records_is_not_polled_and_its_verdict_holds():
+    with stage(2, "[load_monitor]\ninterval_secs = 2\n" + liveness()) as (running, _, (one, two)):
+        one.tell("report waiting=20")
+        records_read(running, 1)
+        seen = Events(running, "verdict_changed,no_report")
+        asked = running.metric("smg_load_reports_total", result="unsupported")
+
+        def twice():
+            one.tell("report waiting=20")
+            return running.metric("smg_load_reports_total", result="unsupported") >= asked + 2
+        wait_for(twice, "two polls of the other")
+        one.tell("report")
+        told = [seen.next()]
+        while told[-1]["type"] != "verdict_changed":
+            told.append(seen.next())
+        assert {event["worker"] for event in told[:-1]} == {two.url}
+        assert (told[-1]["worker"], told[-1]["overloaded"]) == (one.url, False)
+        seen.close()
