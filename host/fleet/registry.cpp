@@ -177,6 +177,7 @@ void Registry::remove(std::shared_ptr<Worker> worker) {
 
 void Registry::show_added(const Worker& worker) {
   families_.worker_health.with({worker.url()}).set(0);
+  families_.worker_overloaded.with({worker.url()}).set(0);
   worker.runtime()->show();
   for (const auto& model : worker.description().models) {
     families_.workers_overloaded.with({model.id}).add(0);
@@ -271,6 +272,7 @@ bool Registry::flag(const Worker& worker, bool overloaded) {
     const std::int64_t count = overloaded_[model.id] += overloaded ? 1 : -1;
     families_.workers_overloaded.with({model.id}).set(static_cast<double>(count));
   }
+  families_.worker_overloaded.with({worker.url()}).set(overloaded ? 1 : 0);
   return true;
 }
 

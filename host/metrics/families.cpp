@@ -38,6 +38,7 @@ Families::Families(Metrics& metrics)
       worker_cb_failures(metrics.family(family::kWorkerCbFailures)),
       worker_cb_successes(metrics.family(family::kWorkerCbSuccesses)),
       workers_overloaded(metrics.family(family::kWorkersOverloaded)),
+      worker_overloaded(metrics.family(family::kWorkerOverloaded)),
       overload_shed(metrics.family(family::kOverloadShed)),
       overload_fallback(metrics.family(family::kOverloadFallback)),
       liveness_fallback(metrics.family(family::kLivenessFallback)),

@@ -161,6 +161,11 @@ inline constexpr FamilyDescriptor kWorkerCbSuccesses{"smg_worker_cb_consecutive_
 // ---- Overload protection and liveness.
 inline constexpr FamilyDescriptor kWorkersOverloaded{
     "smg_workers_overloaded", MetricType::kGauge, "Workers at or over a ceiling", {"model"}};
+inline constexpr FamilyDescriptor kWorkerOverloaded{
+    "smg_worker_overloaded",
+    MetricType::kGauge,
+    "1 while the worker is out because it is at or over a ceiling",
+    {"worker"}};
 inline constexpr FamilyDescriptor kOverloadShed{
     "smg_worker_overload_shed_total",
     MetricType::kCounter,
@@ -299,6 +304,7 @@ struct Families {
   Family& worker_cb_successes;
 
   Family& workers_overloaded;
+  Family& worker_overloaded;
   Family& overload_shed;
   Family& overload_fallback;
   Family& liveness_fallback;

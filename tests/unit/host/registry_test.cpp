@@ -161,22 +161,31 @@ TEST_CASE("overload 4.5: a poll that ends late cannot flag the worker that took 
   CHECK(bench.overloaded(*fresh));
 }
 
-TEST_CASE("overload 4.6: the count of flagged workers is kept per model") {
+TEST_CASE(
+    "overload 4.6: the count of flagged workers is kept per model, the flag shown per worker") {
   Bench bench;
   const auto one = bench.add("http://a");
   const auto two = bench.add("http://b");
   for (const auto& worker : {one, two}) bench.registry->ready_when_published(worker);
   bench.registry->publish();
   const auto count = [&] { return bench.families.workers_overloaded.with({"m"}).value(); };
+  const auto shown = [&](const char* url) {
+    return bench.families.worker_overloaded.with({url}).value();
+  };
+  CHECK(shown("http://a") == 0);
   bench.registry->set_overloaded(*one, true);
   bench.registry->set_overloaded(*one, true);
   CHECK(count() == 1);
+  CHECK(shown("http://a") == 1);
+  CHECK(shown("http://b") == 0);
   bench.registry->set_overloaded(*two, true);
   CHECK(count() == 2);
   bench.registry->remove(two);
   CHECK(count() == 1);
+  CHECK(shown("http://b") == 0);
   bench.registry->set_overloaded(*one, false);
   CHECK(count() == 0);
+  CHECK(shown("http://a") == 0);
 }
 
 TEST_CASE("a transport goes on to call a worker by the ref that it was shown") {
