@@ -105,7 +105,7 @@ def test_overload_4_4_who_leaves_ready_comes_back_without_an_opinion(workers, le
     """Polls are far apart here: what clears the verdict is that the worker leaves."""
     one, two = workers
     one.report(waiting=20)
-    checks = "[health_check]\ncheck_interval_secs = 1\nfailure_threshold = 1\nsuccess_threshold = 1\n"
+    checks = "[health_check]\ncheck_interval_secs = 1\nfailure_threshold = 3\nsuccess_threshold = 1\n"
     with Gateway(workers, extra=POLLS.format(600) + checks) as running:
         over(running, 1)
         events = Events(running, "worker_status,no_report,verdict_changed")

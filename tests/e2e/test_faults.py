@@ -6,7 +6,7 @@ from observe import Events, becomes, shown
 from support import SLOW, Gateway, wait_for
 
 CHECKS = "[health_check]\ncheck_interval_secs = 1\ntimeout_secs = {timeout}\nfailure_threshold = {fail}\nsuccess_threshold = 2\n"
-BREAKER = "[circuit_breaker]\nfailure_threshold = 2\nsuccess_threshold = 2\ntimeout_duration_secs = 1\n"
+BREAKER = "[circuit_breaker]\nfailure_threshold = 2\nsuccess_threshold = 2\ntimeout_duration_secs = {open}\n"
 POLLS = "[load_monitor]\ninterval_secs = 1\n"
 
 
@@ -43,7 +43,7 @@ def assert_untouched(running, *engines):
 def test_a_killed_engine_is_left_at_once_and_comes_back_on_its_port():
     with Engine() as victim, Engine() as two, Engine() as three:
         expected = straight(two, 250)
-        with Gateway([victim, two, three], loops=1, extra=POLLS + BREAKER + CHECKS.format(timeout=1 * SLOW, fail=3)) as running:
+        with Gateway([victim, two, three], loops=1, extra=POLLS + BREAKER.format(open=1) + CHECKS.format(timeout=1 * SLOW, fail=3)) as running:
             events = Events(running, "worker_status,no_report,load_report")
             lost, *others = stream_to_each(running.port, [victim, two, three], 250)
             wait_for(lambda: "engine_load" in shown(running, victim.url), "a load report")
@@ -89,7 +89,7 @@ def test_a_frozen_engine_is_found_by_polls_and_probes_and_goes_on_where_it_was()
     """Its connections stand. A poll of /metrics ends after 5 s, sooner than 5 failed probes."""
     with Engine("--no-loads") as victim, Engine() as two:
         expected = straight(two, 100)
-        with Gateway([victim, two], loops=1, extra=POLLS + BREAKER + CHECKS.format(timeout=1 * SLOW, fail=5)) as running:
+        with Gateway([victim, two], loops=1, extra=POLLS + BREAKER.format(open=1) + CHECKS.format(timeout=1 * SLOW, fail=5)) as running:
             events = Events(running, "worker_status,no_report")
             frozen, other = stream_to_each(running.port, [victim, two], 100)
             wait_for(lambda: "engine_load" in shown(running, victim.url), "a load report")
@@ -120,7 +120,7 @@ def test_a_frozen_engine_is_found_by_polls_and_probes_and_goes_on_where_it_was()
 
 def test_a_frozen_engine_trips_its_breaker_on_requests_that_time_out():
     """No health check helps here: the first of them passes, the next comes too late."""
-    extra = BREAKER + "[health_check]\ncheck_interval_secs = 600\n[load_monitor]\ninterval_secs = 600\n"
+    extra = BREAKER.format(open=3 * SLOW) + "[health_check]\ncheck_interval_secs = 600\n[load_monitor]\ninterval_secs = 600\n"
     with Engine("--fast") as victim, Engine("--fast") as two:
         with Gateway([victim, two], loops=1, server=f"request_timeout_secs = {1 * SLOW}", extra=extra) as running:
             assert routed_to(running, 4) == {victim.url, two.url}
