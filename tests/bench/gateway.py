@@ -67,5 +67,13 @@ class Gateway:
         fields = Path(f"/proc/{self.process.popen.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def usage(self):
+        """Resident bytes, open descriptors and threads."""
+        pid = self.process.popen.pid
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024, self.descriptors(), len(os.listdir(f"/proc/{pid}/task"))
+        return 0, 0, 0  # it has just ended
+
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.popen.pid}/fd"))

@@ -11,6 +11,7 @@ from pathlib import Path
 import fleet_suite
 import micro_suite
 import proxy_suite
+import soak_suite
 import streams_suite
 from processes import BenchError
 
@@ -18,6 +19,7 @@ SUITES = {
     "proxy": proxy_suite.run,
     "streams": streams_suite.run,
     "fleet": fleet_suite.run,
+    "soak": soak_suite.run,
     "micro": micro_suite.run,
 }
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +31,7 @@ def parse(arguments):
     parser.add_argument("suite", nargs="?", choices=SUITES, default="proxy")
     parser.add_argument("--rounds", type=int, help="rounds of the proxy and streams suites [5, with --quick 1]")
     parser.add_argument("--quick", action="store_true", help="1 round with short windows, 1 to 2 minutes")
+    parser.add_argument("--minutes", type=float, default=20, help="how long the soak lasts [%(default)s]")
     parser.add_argument(
         "--proxies", default="smg,haproxy,nginx", help="in order; one named twice is measured twice [%(default)s]"
     )
