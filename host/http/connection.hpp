@@ -129,7 +129,8 @@ class Connection final : public Client, private smg_watch {
   bool exchanging_ = false;  // exchange_ is open
   bool replied_ = false;     // the answer was given before the body came: the rest is not read
   bool held_ = false;        // the answer may still be taken back
-  bool relaying_ = false;    // the head of a worker's answer was written, its end was not
+  std::uint32_t held_status_ = 0;  // of it
+  bool relaying_ = false;          // the head of a worker's answer was written, its end was not
   bool draining_ = false;
   bool broken_ = false;
   bool unread_ = false;  // the socket may hold more than was read

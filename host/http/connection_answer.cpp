@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "host/http/connection.hpp"
 #include "host/http/limits.hpp"
@@ -48,13 +49,14 @@ void Connection::count_head(std::uint32_t status, std::string_view error_code) {
 }
 
 bool Connection::begin_response(const RelayedHead& head) {
-  count_head(head.status, {});
   ReplyContext context = reply_context();
   env_.head.clear();
   framing_ = append_relayed_head(env_.head, head, context);
   keep_alive_ = context.keep_alive;
   // Only an answer with nothing unsent before it can be taken back as a whole.
   if (head.hold && out_.empty() && !env_.is_corked(this)) held_ = true;
+  held_status_ = head.status;
+  if (!held_) count_head(head.status, {});
   relaying_ = true;
   write(env_.head);
   return held_;
@@ -82,15 +84,15 @@ bool Connection::send_body(std::string_view data) {
 
 void Connection::end_response() {
   exchanging_ = false;
-  held_ = false;
   relaying_ = false;
+  if (std::exchange(held_, false)) count_head(held_status_, {});
   if (framing_ == Framing::chunked && !head_only_) write("0\r\n\r\n");
   if (!out_.empty()) flush_backlog();
   finish_request();
 }
 
 void Connection::release_response() {
-  held_ = false;
+  if (std::exchange(held_, false)) count_head(held_status_, {});
   if (!out_.empty()) flush_backlog();
 }
 

@@ -287,7 +287,7 @@ void Exchange::abort() {
   if (!submitted_) {
     state_.client_abort_upload.add();
   } else {
-    (head_sent_ ? state_.client_abort_streaming : state_.client_abort_waiting).add();
+    (head_sent_ && !held_ ? state_.client_abort_streaming : state_.client_abort_waiting).add();
   }
   submitted_ = false;
   state_.loop.clear_timer(&retry_);

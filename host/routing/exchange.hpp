@@ -67,6 +67,8 @@ class Exchange final : public StreamEvents {
   void finish_rerank();
   void fail(std::uint32_t status, std::string_view code, std::string_view message,
             bool may_retry = true, std::string_view worker_url = {});
+  // The worker's answer is the client's now and cannot be taken back.
+  void count_relayed();
   void count_final(std::uint32_t status);
 
   Series router_series(std::size_t what);

@@ -39,14 +39,6 @@ std::int32_t Exchange::on_head(const smg_response_head& head) {
     retry_later();
     return SMG_CONTINUE;
   }
-  if (status_ < 300) {
-    router_series(2).observe(static_cast<double>(state_.loop.now() - started_) / 1e9);
-  } else if (status_ >= 400) {
-    if (retryable(status_)) {
-      state_.families.worker_retries_exhausted.with({"regular", route_->label}).add();
-    }
-    count_final(status_);
-  }
   if (rerank_ != nullptr && status_ < 300) {
     answer_ = std::make_unique<Bytes>();
     return SMG_CONTINUE;
@@ -61,7 +53,10 @@ std::int32_t Exchange::on_head(const smg_response_head& head) {
   head_sent_ = true;
   held_ = client_->begin_response(relayed);
   // A held answer counts when it is complete.
-  if (!held_) record_outcome(status_);
+  if (!held_) {
+    record_outcome(status_);
+    count_relayed();
+  }
   return SMG_CONTINUE;
 }
 
@@ -85,6 +80,7 @@ std::int32_t Exchange::on_data(std::string_view data) {
   if (held_ && (held_bytes_ += data.size()) > kHoldLimit) {
     held_ = false;
     record_outcome(status_);
+    count_relayed();
     client_->release_response();
   }
   if (client_->send_body(data) || held_) return SMG_CONTINUE;
@@ -150,6 +146,7 @@ void Exchange::finish_answer() {
     finish_rerank();
     return;
   }
+  if (held_) count_relayed();
   submitted_ = false;
   release_buffer();
   client_->end_response();
@@ -163,6 +160,7 @@ void Exchange::finish_rerank() {
          false);
     return;
   }
+  count_relayed();
   submitted_ = false;
   release_buffer();
   client_->reply({.status = 200, .content_type = "application/json", .body = answer});
@@ -208,6 +206,17 @@ void Exchange::shed(std::string_view stage, std::string_view message) {
                   .body = body,
                   .error_code = kCode,
                   .extra_headers = retry_after});
+}
+
+void Exchange::count_relayed() {
+  if (status_ < 300) {
+    router_series(2).observe(static_cast<double>(state_.loop.now() - started_) / 1e9);
+  } else if (status_ >= 400) {
+    if (retryable(status_)) {
+      state_.families.worker_retries_exhausted.with({"regular", route_->label}).add();
+    }
+    count_final(status_);
+  }
 }
 
 void Exchange::count_final(std::uint32_t status) {

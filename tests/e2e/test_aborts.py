@@ -131,6 +131,54 @@ def test_a_worker_that_dies_in_a_short_plain_answer_gives_an_error_instead():
         assert json.loads(body)["error"]["code"] == "read_response_body_failed"
         assert headers["x-smg-routed-worker-id"] == worker.url
         assert len(worker.requests) == 1
+        assert_counted(running, {"500": 1}, errors=1)
+
+
+def assert_counted(running, responses, errors):
+    """Each answer counts once, as what the client got."""
+    answers = {"path": "/v1/chat/completions"}
+    for status, count in responses.items():
+        assert running.metric("smg_http_responses_total", status_code=status, **answers) == count
+    assert running.metric("smg_http_responses_total", **answers) == sum(responses.values())
+    assert running.metric("smg_http_request_duration_seconds_count", **answers) == sum(responses.values())
+    assert running.metric("smg_router_request_duration_seconds_count") == responses.get("200", 0)
+    assert running.metric("smg_router_request_errors_total") == errors
+
+
+@pytest.mark.parametrize("status", ["404 Not Found", "503 Service Unavailable"])
+def test_an_error_that_breaks_off_counts_once(status):
+    def script(connection, request):
+        connection.send(f"HTTP/1.1 {status}\r\ncontent-length: 100\r\n\r\n{{".encode())
+        connection.sock.close()
+
+    with gateway(script, args=["--disable-retries"]) as (running, _):
+        assert running.chat()[0] == 500
+        assert_counted(running, {"500": 1}, errors=1)
+        assert running.metric("smg_worker_retries_exhausted_total") == 0
+
+
+def test_a_client_that_leaves_before_a_short_plain_answer_is_complete_was_waiting():
+    def half_an_answer(connection):
+        connection.send(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{")
+
+    watch = Watch(half_an_answer)
+    with gateway(watch) as (running, _):
+        sock = dial(running.port)
+        sock.sendall(post_bytes(json.dumps(chat()).encode()))
+        wait_for(lambda: running.metric("smg_router_upstream_responses_total", status_code="200") == 1, "the answer's head")
+        sock.close()
+        assert watch.closed.wait(DEADLINE)
+        wait_for(lambda: running.metric("smg_http_client_aborts_total") == 1, "the abort to be counted")
+        assert running.metric("smg_http_client_aborts_total", phase="waiting") == 1
+        assert_counted(running, {}, errors=0)
+
+
+@pytest.mark.parametrize("size", [10, 400_000])
+def test_a_plain_answer_counts_once_whether_it_is_held_or_not(size):
+    body = b"x" * size
+    with gateway(lambda connection, request: connection.answer(body)) as (running, _):
+        assert running.chat()[2] == body
+        assert_counted(running, {"200": 1}, errors=0)
 
 
 def test_a_worker_that_dies_in_a_long_plain_answer_resets_the_client():
