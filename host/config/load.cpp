@@ -101,8 +101,7 @@ void read_section(Draft& draft, const Node& section) {
 }
 
 void add_worker(Draft& draft, WorkerSpec spec, const std::string& where) {
-  const auto same = [&](const WorkerSpec& other) { return same_endpoint(other.url, spec.url); };
-  if (std::any_of(draft.config.workers.begin(), draft.config.workers.end(), same)) {
+  if (!draft.endpoints.insert(endpoint_key(spec.url)).second) {
     draft.problems.add(where + ": this worker is there already");
   } else {
     draft.config.workers.push_back(std::move(spec));

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "host/config/command_line.hpp"
@@ -32,6 +33,7 @@ struct Draft {
   std::vector<FlagUse> plugin_flags;  // flags that are not the host's
   // Where a setting got its value, by "section.key": the beginning of a message about it.
   std::map<std::string, std::string, std::less<>> origins;
+  std::unordered_set<std::string> endpoints;  // of the workers so far
   Problems problems;
 };
 

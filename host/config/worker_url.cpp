@@ -141,8 +141,9 @@ std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& re
   return url;
 }
 
-bool same_endpoint(const WorkerUrl& a, const WorkerUrl& b) {
-  return a.scheme == b.scheme && a.host == b.host && a.port == b.port && a.base_path == b.base_path;
+std::string endpoint_key(const WorkerUrl& url) {
+  // No host has a space, so no two places share a key.
+  return url.scheme + ' ' + url.host + ' ' + std::to_string(url.port) + ' ' + url.base_path;
 }
 
 std::string printable_url(std::string_view text) {

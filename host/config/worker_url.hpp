@@ -25,8 +25,8 @@ struct WorkerUrl {
 // URL.
 std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& reason);
 
-// True if both lead to the same place, however they are written.
-bool same_endpoint(const WorkerUrl& a, const WorkerUrl& b);
+// The same for two URLs that lead to the same place, however they are written.
+std::string endpoint_key(const WorkerUrl& url);
 
 // For messages: `text` with whatever may be a credential before an `@` replaced by `***`.
 std::string printable_url(std::string_view text);
