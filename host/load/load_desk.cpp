@@ -3,6 +3,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "host/base/views.hpp"
 
@@ -67,9 +69,8 @@ bool LoadDesk::report(const std::shared_ptr<Worker>& worker, const LoadReport& r
   if (!registry_.set_overloaded(*worker, overloaded)) return false;
   show_live(worker->live(), report, now);
   families_.load_reports.with({source, "ok"}).add();
-  Known& known = known_[worker->view().ref];
+  Known& known = this->known(*worker);
   show(*worker, report, known);
-  known.url = worker->url();
   if (known.reported_at == 0 || known.cause != 0) {
     spdlog::info("worker {} reports its load ({})", worker->url(), source);
   }
@@ -92,8 +93,7 @@ void LoadDesk::no_report(const std::shared_ptr<Worker>& worker, std::uint32_t ca
   // No fresh signal, no opinion.
   if (!registry_.set_overloaded(*worker, false)) return;
   __atomic_store_n(&worker->live().report_valid, 0u, __ATOMIC_RELEASE);
-  Known& known = known_[worker->view().ref];
-  known.url = worker->url();
+  Known& known = this->known(*worker);
   const std::uint32_t before = known.cause;
   known.cause = cause;
   if (before != cause) {
@@ -117,7 +117,9 @@ void LoadDesk::forget(const Worker& worker) {
   __atomic_store_n(&worker.live().report_valid, 0u, __ATOMIC_RELEASE);
   const auto found = known_.find(worker.view().ref);
   std::set<std::int32_t> ranks{0};
-  if (found != known_.end()) ranks.merge(found->second.ranks);
+  if (found != known_.end()) {
+    for (const auto& [rank, gauges] : found->second.ranks) ranks.insert(rank);
+  }
   for (const std::int32_t rank : ranks) {
     const std::string number = std::to_string(rank);
     for (const auto& model : worker.description().models) {
@@ -137,26 +139,43 @@ void LoadDesk::forget(const Worker& worker) {
     }
   }
   if (found == known_.end()) return;
-  families_.load_report_age.with({worker.url()}).set(-1);
+  found->second.age.set(-1);
   known_.erase(found);
+}
+
+LoadDesk::Known& LoadDesk::known(const Worker& worker) {
+  Known& known = known_[worker.view().ref];
+  if (!known.age) known.age = families_.load_report_age.with({worker.url()});
+  return known;
+}
+
+LoadDesk::Gauges LoadDesk::gauges_of(const Worker& worker, std::string_view model,
+                                     std::int32_t rank) {
+  const std::string number = std::to_string(rank);
+  const auto of = [&](Family& family) { return family.with({worker.url(), model, number}); };
+  return {of(families_.engine_running), of(families_.engine_waiting),
+          of(families_.engine_token_usage), of(families_.engine_throughput),
+          of(families_.engine_cache_hit_rate)};
 }
 
 void LoadDesk::show(const Worker& worker, const LoadReport& report, Known& known) {
   for (const smg_rank_load& rank : report.ranks()) {
-    known.ranks.insert(rank.dp_rank);
-    const std::string number = std::to_string(rank.dp_rank);
-    for (const auto& model : worker.description().models) {
-      const auto set = [&](Family& family, double value) {
-        family.with({worker.url(), model.id, number}).set(value);
-      };
-      set(families_.engine_running, rank.running_requests);
-      set(families_.engine_waiting, rank.waiting_requests);
-      set(families_.engine_token_usage, rank.token_usage);
-      set(families_.engine_throughput, rank.generation_throughput);
-      set(families_.engine_cache_hit_rate, rank.cache_hit_rate);
+    auto& models = known.ranks[rank.dp_rank];
+    if (models.empty()) {
+      for (const auto& model : worker.description().models) {
+        models.push_back(gauges_of(worker, model.id, rank.dp_rank));
+      }
+    }
+    for (const auto& [running, waiting, usage, throughput, hit_rate] : models) {
+      running.set(rank.running_requests);
+      waiting.set(rank.waiting_requests);
+      usage.set(rank.token_usage);
+      throughput.set(rank.generation_throughput);
+      hit_rate.set(rank.cache_hit_rate);
     }
     if ((rank.present & SMG_LOAD_DISAGG_MODE) == 0) continue;
     known.disaggregated = true;
+    const std::string number = std::to_string(rank.dp_rank);
     const auto set = [&](Family& family, std::uint32_t bit, double value) {
       if ((rank.present & bit) == 0) return;
       family.with({worker.url(), text(rank.disagg_mode), number}).set(value);
@@ -172,9 +191,9 @@ void LoadDesk::show(const Worker& worker, const LoadReport& report, Known& known
 
 void LoadDesk::show_ages() {
   for (const auto& [ref, known] : known_) {
-    const double age =
-        known.reported_at == 0 ? -1 : static_cast<double>(control_.now() - known.reported_at) / 1e9;
-    families_.load_report_age.with({known.url}).set(age);
+    known.age.set(known.reported_at == 0
+                      ? -1
+                      : static_cast<double>(control_.now() - known.reported_at) / 1e9);
   }
 }
 

@@ -3,10 +3,12 @@
 // Control loop. Says in the log when a worker begins or ceases to report, not each time.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <set>
-#include <string>
+#include <map>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "host/bus/bus.hpp"
 #include "host/fleet/registry.hpp"
@@ -29,14 +31,19 @@ class LoadDesk final : public LoadIntake {
   void show_ages();
 
  private:
+  // The gauges of one rank for one model. Kept, for a look-up costs more than all the rest of a
+  // report.
+  using Gauges = std::array<Series, 5>;
   struct Known {
-    std::string url;
+    Series age;
     std::uint64_t reported_at = 0;  // 0: never
     std::uint32_t cause = 0;        // of the last poll without a report; 0: it had one
-    std::set<std::int32_t> ranks;   // that were shown
-    bool disaggregated = false;     // figures of a role were shown
+    std::map<std::int32_t, std::vector<Gauges>> ranks;  // that were shown
+    bool disaggregated = false;                         // figures of a role were shown
   };
 
+  Known& known(const Worker& worker);
+  Gauges gauges_of(const Worker& worker, std::string_view model, std::int32_t rank);
   void show(const Worker& worker, const LoadReport& report, Known& known);
 
   Loop& control_;

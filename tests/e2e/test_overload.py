@@ -151,6 +151,24 @@ def test_a_hung_worker_delays_nobody_elses_verdict():
         assert len(two.gets) > polled_before
 
 
+@pytest.mark.parametrize("ranks", [[0], [2, 5]])
+def test_the_gauges_of_every_rank_say_unknown_once_the_worker_is_gone(ranks):
+    with fleet(2, extra="[health_check]\ndrain_settle_secs = 0\n") as (running, (one, _)):
+        one.report()
+        one.pages["/v1/loads"] = {"loads": [{"dp_rank": rank, "num_waiting_reqs": 3, "token_usage": 0.5} for rank in ranks]}
+        gauges = ("smg_engine_waiting_requests", "smg_engine_token_usage", "smg_engine_gen_throughput")
+        for rank in ranks:
+            labels = {"worker": one.url, "dp_rank": str(rank)}
+            wait_for(lambda: running.metric("smg_engine_waiting_requests", **labels) == 3, f"rank {rank}")
+        worker = next(item for item in json.loads(running.get("/workers")[2])["workers"] if item["url"] == one.url)
+        assert running.request("DELETE", f"/workers/{worker['id']}")[0] == 202
+        for rank in ranks:
+            for gauge in gauges:
+                labels = {"worker": one.url, "dp_rank": str(rank)}
+                wait_for(lambda: running.metric(gauge, **labels) == -1, f"{gauge} of rank {rank}")
+        wait_for(lambda: running.metric("smg_load_report_age_seconds", worker=one.url) == -1, "the age")
+
+
 def test_protection_off_means_no_veto_but_still_reports():
     with fleet(1, extra="[overload]\nprotection = false\n") as (running, (one,)):
         one.report(waiting=1000, usage=1.0)
