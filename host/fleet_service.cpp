@@ -89,7 +89,7 @@ void first_response(const smg_host* host, std::uint64_t ref, std::uint64_t token
                  [&](WorkerRuntime& runtime) { runtime.liveness().first_response(now(), tokens); });
 }
 
-// A report from another thread waits for the control loop.
+// What a report says of the load waits for the control loop.
 struct Pushed : smg_task {
   FleetDesk* desk;
   std::uint64_t ref;
@@ -97,15 +97,20 @@ struct Pushed : smg_task {
   LoadReport report;
 
   Pushed(FleetDesk& to, std::uint64_t worker, std::string name, const smg_load_report& from)
-      : smg_task{}, desk(&to), ref(worker), source(std::move(name)), report(from) {}
+      : smg_task{}, desk(&to), ref(worker), source(std::move(name)), report(from, true) {}
 };
 
 void report(const smg_host* host, std::uint64_t ref, const smg_load_report* report) noexcept {
   FleetDesk& desk = desk_of(host);
-  if (desk.loads == nullptr) return;
+  if (desk.registry == nullptr) return;
   auto pushed = std::make_unique<Pushed>(desk, ref, context_of(host).instance(), *report);
+  // Liveness hears of it now, in order with the other notes.
+  note(host, ref, [&](WorkerRuntime& runtime) {
+    runtime.liveness().report(now(), pushed->report.evidence());
+  });
   pushed->run = [](smg_task* task) {
     const std::unique_ptr<Pushed> self(static_cast<Pushed*>(task));
+    if (self->desk->loads == nullptr) return;
     if (const auto worker = self->desk->registry->served(self->ref)) {
       self->desk->loads->pushed(worker, self->report.view(), self->source);
     }

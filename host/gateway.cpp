@@ -212,6 +212,7 @@ void Gateway::end_parts() {
   health_checker_.reset();
   load_poller_.reset();
   load_desk_.reset();
+  calls_->end_all();
   registry_->remove_all();
 }
 
@@ -283,11 +284,12 @@ Gateway::~Gateway() {
   }
   if (!policies_.empty() || !transports_.empty()) {
     loops_.run_on(loops_.data_count(), [&] {
-      calls_.reset();
+      // Plugins first: until they are gone they may use what the desk offers.
       monitors_.clear();
-      desk_ = {};
-      registry_.reset();
       transports_.clear();
+      desk_ = {};
+      calls_.reset();
+      registry_.reset();
       policies_.clear();
     });
   }

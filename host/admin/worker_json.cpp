@@ -56,7 +56,7 @@ json::object worker_json(const Worker& worker, const LoadReport* report, const J
     out["models"] = cards_json(description.models);
   }
   out["worker_type"] = worker_type_name(description.type);
-  out["connection_mode"] = "http";
+  out["connection_mode"] = connection_mode_name(description.scheme);
   out["runtime_type"] = description.runtime.empty() ? "unspecified" : description.runtime;
   json::object labels;
   for (const auto& [key, value] : description.labels) labels[valid_utf8(key)] = valid_utf8(value);

@@ -54,8 +54,12 @@ class Calls::Call final : public StreamEvents {
   // No `done` any more.
   void cancel() {
     done_ = nullptr;
-    if (!ended_) stop();
-    end(0, SMG_END_REFUSED, {});
+    refuse({});
+  }
+  void refuse(std::string reason) {
+    if (ended_) return;
+    stop();
+    end(0, SMG_END_REFUSED, std::move(reason));
   }
 
  private:
@@ -157,6 +161,10 @@ std::uint64_t Calls::start(std::uint64_t worker_ref, const smg_call& call, smg_c
 void Calls::cancel(std::uint64_t handle) {
   const auto found = running_.find(handle);
   if (found != running_.end()) found->second->cancel();
+}
+
+void Calls::end_all() {
+  for (const auto& [handle, call] : running_) call->refuse("the gateway stops");
 }
 
 }  // namespace smg

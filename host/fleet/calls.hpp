@@ -30,6 +30,8 @@ class Calls {
   std::uint64_t start(std::uint64_t worker_ref, const smg_call& call, smg_call_fn done,
                       void* context);
   void cancel(std::uint64_t handle);
+  // The gateway stops: what runs ends as refused, so that it holds no worker any longer.
+  void end_all();
 
  private:
   class Call;

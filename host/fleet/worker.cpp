@@ -49,6 +49,11 @@ const char* worker_type_name(std::uint32_t type) {
   return type < 4 ? kNames[type] : "regular";
 }
 
+const char* connection_mode_name(std::string_view scheme) {
+  if (scheme == "ipc") return "zmq";
+  return scheme == "grpc" || scheme == "grpcs" ? "grpc" : "http";
+}
+
 const char* status_name(std::uint32_t state) {
   static constexpr const char* kNames[] = {"pending", "ready", "not_ready", "failed", "draining"};
   const std::uint32_t status = state & SMG_STATE_STATUS_MASK;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -100,6 +101,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
 };
 
 const char* worker_type_name(std::uint32_t type);
+const char* connection_mode_name(std::string_view scheme);
 const char* status_name(std::uint32_t state);  // of the status bits of a state word
 
 }  // namespace smg

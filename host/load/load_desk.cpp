@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 
@@ -10,6 +11,9 @@
 
 namespace smg {
 namespace {
+
+constexpr std::int32_t kMostRanks = 1024;
+constexpr std::array<std::string_view, 3> kRoles = {"prefill", "decode", "null"};
 
 template <class T>
 void store(T& place, T value) {
@@ -28,25 +32,6 @@ void show_live(smg_worker_live& live, const LoadReport& report, std::uint64_t no
   __atomic_store_n(&live.report_valid, 1u, __ATOMIC_RELEASE);
 }
 
-LivenessEvidence evidence_of(const LoadReport& report) {
-  LivenessEvidence evidence;
-  evidence.pushed = report.view().pushed != 0;
-  evidence.waiting = report.totals().waiting_requests;
-  if (!evidence.pushed) return evidence;
-  for (const smg_rank_load& rank : report.ranks()) {
-    if ((rank.present & SMG_LOAD_ENGINE_SILENCE) == 0) continue;
-    if (evidence.silence_ms && *evidence.silence_ms >= rank.engine_silence_ms) continue;
-    evidence.silence_ms = rank.engine_silence_ms;
-    evidence.reports_steps =
-        (rank.present & SMG_LOAD_REPORTS_STEPS) != 0 && rank.reports_steps != 0;
-    evidence.prefill_pending_tokens.reset();
-    if ((rank.present & SMG_LOAD_PREFILL_PENDING) != 0) {
-      evidence.prefill_pending_tokens = rank.prefill_pending_tokens;
-    }
-  }
-  return evidence;
-}
-
 }  // namespace
 
 std::string_view no_report_name(std::uint32_t cause) {
@@ -63,7 +48,8 @@ bool LoadDesk::report(const std::shared_ptr<Worker>& worker, const LoadReport& r
   if (registry_.find(worker->view().ref) != worker) return false;
   const std::uint64_t now = control_.now();
   // It was heard of, whatever its health: only what it says of its load is asked of Ready ones.
-  worker->runtime()->liveness().report(now, evidence_of(report));
+  // Of what it pushed liveness has heard already.
+  if (report.view().pushed == 0) worker->runtime()->liveness().report(now, report.evidence());
   const Ceilings& ceilings = worker->description().ceilings;
   const bool overloaded = is_overloaded(report.totals(), ceilings);
   if (!registry_.set_overloaded(*worker, overloaded)) return false;
@@ -130,7 +116,7 @@ void LoadDesk::forget(const Worker& worker) {
       }
     }
     if (found == known_.end() || !found->second.disaggregated) continue;
-    for (const std::string_view role : {"prefill", "decode", "null"}) {
+    for (const std::string_view role : kRoles) {
       for (Family* family :
            {&families_.engine_pd_transfer_latency, &families_.engine_pd_transfer_speed,
             &families_.engine_pd_prefill_queue, &families_.engine_pd_decode_queue}) {
@@ -160,6 +146,8 @@ LoadDesk::Gauges LoadDesk::gauges_of(const Worker& worker, std::string_view mode
 
 void LoadDesk::show(const Worker& worker, const LoadReport& report, Known& known) {
   for (const smg_rank_load& rank : report.ranks()) {
+    // Whatever an engine says, its ranks do not make series without end.
+    if (rank.dp_rank < 0 || rank.dp_rank >= kMostRanks) continue;
     auto& models = known.ranks[rank.dp_rank];
     if (models.empty()) {
       for (const auto& model : worker.description().models) {
@@ -173,12 +161,14 @@ void LoadDesk::show(const Worker& worker, const LoadReport& report, Known& known
       throughput.set(rank.generation_throughput);
       hit_rate.set(rank.cache_hit_rate);
     }
-    if ((rank.present & SMG_LOAD_DISAGG_MODE) == 0) continue;
+    const std::string_view role = text(rank.disagg_mode);
+    const bool is_role = std::find(kRoles.begin(), kRoles.end(), role) != kRoles.end();
+    if ((rank.present & SMG_LOAD_DISAGG_MODE) == 0 || !is_role) continue;
     known.disaggregated = true;
     const std::string number = std::to_string(rank.dp_rank);
     const auto set = [&](Family& family, std::uint32_t bit, double value) {
       if ((rank.present & bit) == 0) return;
-      family.with({worker.url(), text(rank.disagg_mode), number}).set(value);
+      family.with({worker.url(), role, number}).set(value);
     };
     set(families_.engine_pd_transfer_latency, SMG_LOAD_KV_TRANSFER_LATENCY,
         rank.kv_transfer_latency_ms);

@@ -30,6 +30,7 @@ struct LoadPoller::Poll {
   LoadPoller* owner;
   std::uint64_t ticket;
   Member* member;
+  std::uint64_t started;
   std::size_t source = 0;  // of the member's, that is asked now
   bool asking = false;     // inside the source's poll()
   bool answered = false;   // ... which answered at once
@@ -166,6 +167,7 @@ void LoadPoller::poll(const std::shared_ptr<Worker>& worker) {
   poll->owner = this;
   poll->ticket = asked.ticket;
   poll->member = &asked;
+  poll->started = control_.now();
   poll->timer.fired = overdue;
   poll->timer.poll = poll.get();
   ask(*poll);
@@ -199,8 +201,16 @@ void LoadPoller::ask(Poll& poll) {
   poll.member->ticket = 0;
   control_.clear_timer(&poll.timer);
   const auto ended = polls_.extract(poll.ticket);
+  no_report(poll, worker, poll.cause, poll.detail, poll.cause_source);
+}
+
+// What the worker itself said while it was asked holds.
+void LoadPoller::no_report(const Poll& poll, const std::shared_ptr<Worker>& worker,
+                           std::uint32_t cause, std::string_view detail, std::string_view source) {
+  const auto pushed = pushed_at_.find(worker->view().ref);
+  if (pushed != pushed_at_.end() && pushed->second >= poll.started) return;
   set(worker->url(), nullptr);
-  intake_.no_report(worker, poll.cause, poll.detail, poll.cause_source);
+  intake_.no_report(worker, cause, detail, source);
 }
 
 void LoadPoller::done(std::uint64_t ticket, const smg_load_report* report, std::uint32_t cause,
@@ -242,9 +252,8 @@ void LoadPoller::overdue(smg_timer* timer) {
   const auto ended = self.polls_.extract(poll.ticket);
   // The source still owes its answer: it is asked again only after a fresh attach.
   self.members_.erase(worker->view().ref);
-  self.set(worker->url(), nullptr);
-  self.intake_.no_report(worker, SMG_NO_REPORT_TIMEOUT, "the load source did not answer in time",
-                         source);
+  self.no_report(*ended.mapped(), worker, SMG_NO_REPORT_TIMEOUT,
+                 "the load source did not answer in time", source);
 }
 
 void LoadPoller::pushed(const std::shared_ptr<Worker>& worker, const smg_load_report& report,

@@ -97,6 +97,8 @@ class LoadPoller {
   Member& member(const std::shared_ptr<Worker>& worker);
   // Asks the poll's next source; without one left the poll ends.
   void ask(Poll& poll);
+  void no_report(const Poll& poll, const std::shared_ptr<Worker>& worker, std::uint32_t cause,
+                 std::string_view detail, std::string_view source);
   // False: the intake did not want it.
   bool take(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
             std::string_view source);
