@@ -5,7 +5,11 @@
 namespace smg {
 
 EventStream::EventStream(Connection& connection, ListenerLoop& env, EventFilter filter)
-    : connection_(&connection), env_(env), filter_(std::move(filter)) {
+    : connection_(&connection),
+      home_(env.loop),
+      control_(env.shared.loops.control()),
+      bus_(env.shared.bus),
+      filter_(std::move(filter)) {
   deliver_.run = deliver;
   deliver_.owner = this;
   leave_.run = unsubscribe;
@@ -23,7 +27,7 @@ EventStream* EventStream::open(Connection& connection, ListenerLoop& env, std::s
   auto* stream = new EventStream(connection, env, std::move(*filter));
   client.begin_response({.status = 200, .event_stream = true});
   client.send_body(": events of this gateway from now on\n\n");
-  stream->subscription_ = env.shared.bus.subscribe(
+  stream->subscription_ = stream->bus_.subscribe(
       {.name = "events", .types = stream->filter_.types, .fn = on_event, .context = stream});
   return stream;
 }
@@ -42,7 +46,7 @@ void EventStream::on_event(void* context, const smg_event* event) {
   ++self->pending_events_;
   if (self->posted_) return;
   self->posted_ = true;
-  self->env_.loop.post(&self->deliver_);
+  self->home_.post(&self->deliver_);
 }
 
 void EventStream::deliver(smg_task* task) {
@@ -70,15 +74,15 @@ void EventStream::deliver(smg_task* task) {
 
 void EventStream::detach() {
   connection_ = nullptr;
-  env_.shared.loops.control().post(&leave_);
+  control_.post(&leave_);
 }
 
 void EventStream::unsubscribe(smg_task* task) {
   auto* self = static_cast<Task*>(task)->owner;
-  self->env_.shared.bus.unsubscribe(self->subscription_);
+  self->bus_.unsubscribe(self->subscription_);
   // Behind every delivery that was posted before.
   self->leave_.run = destroy;
-  self->env_.loop.post(&self->leave_);
+  self->home_.post(&self->leave_);
 }
 
 void EventStream::destroy(smg_task* task) {

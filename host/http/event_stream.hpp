@@ -38,7 +38,10 @@ class EventStream {
   static void destroy(smg_task* task);                          // loop
 
   Connection* connection_;
-  ListenerLoop& env_;
+  // Of its own: the listener may be gone before the last step.
+  Loop& home_;
+  Loop& control_;
+  Bus& bus_;
   const EventFilter filter_;
   std::uint64_t subscription_ = 0;
   Task deliver_{};
