@@ -53,6 +53,7 @@ TEST_CASE("a paused stream slows the engine down, and loses nothing") {
   Call call;
   call.on_data = [](std::string_view) { return SMG_PAUSE; };
   gateway.start(call);
+  REQUIRE(gateway.host.run_until([&] { return call.pieces > 0; }));
   const std::size_t stuck = settle(gateway, sent);
   CHECK(stuck < body.size());
   CHECK(call.pieces == 1);
