@@ -3,6 +3,8 @@ import contextlib
 import json
 import threading
 
+import pytest
+
 from support import DEADLINE, Gateway, Worker, chat, wait_for
 
 FAST = "[load_monitor]\ninterval_secs = 1\n"
