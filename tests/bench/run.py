@@ -11,6 +11,7 @@ from pathlib import Path
 import fleet_suite
 import micro_suite
 import proxy_suite
+import selection_suite
 import soak_suite
 import streams_suite
 from processes import BenchError
@@ -20,6 +21,7 @@ SUITES = {
     "streams": streams_suite.run,
     "fleet": fleet_suite.run,
     "soak": soak_suite.run,
+    "selection": selection_suite.run,
     "micro": micro_suite.run,
 }
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +31,7 @@ FILES_NEEDED = 12_000  # a proxy with 5,000 streams holds two sockets for each, 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("suite", nargs="?", choices=SUITES, default="proxy")
-    parser.add_argument("--rounds", type=int, help="rounds of the proxy and streams suites [5, with --quick 1]")
+    parser.add_argument("--rounds", type=int, help="rounds of the proxy, streams and fleet suites [5, with --quick 1]")
     parser.add_argument("--quick", action="store_true", help="1 round with short windows, 1 to 2 minutes")
     parser.add_argument("--minutes", type=float, default=20, help="how long the soak lasts [%(default)s]")
     parser.add_argument(
