@@ -26,8 +26,7 @@ WorkerRuntime::WorkerRuntime(Registry& registry, Families& families, Bus& bus, s
       url_(std::move(url)),
       breaker_(settings.breaker,
                [this](BreakerState before, BreakerState after) { breaker_moved(before, after); }),
-      liveness_(settings.liveness, now,
-                [this](const VetoChange& change) { veto_changed(change); }),
+      liveness_(settings.liveness, now, [this](const VetoChange& change) { veto_changed(change); }),
       keys_(families.worker_routing_keys_active.with({url_})) {}
 
 void WorkerRuntime::show() {

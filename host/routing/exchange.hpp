@@ -88,7 +88,7 @@ class Exchange final : public StreamEvents {
   std::uint64_t stream_number_ = 0;
   std::uint64_t started_ = 0;
   std::uint64_t routing_key_ = 0;  // hash of the running attempt's key; 0: none
-  std::uint64_t held_bytes_ = 0;  // or dropped, of the running attempt's answer
+  std::uint64_t held_bytes_ = 0;   // or dropped, of the running attempt's answer
   std::uint32_t attempts_ = 0;
   std::uint32_t status_ = 0;  // of the worker's answer
   bool streaming_ = false;    // the client asked for a stream

@@ -6,9 +6,10 @@ using smg::EngineMetrics;
 
 TEST_CASE("http-api 1.9: names without colons, a label for the worker, families together") {
   EngineMetrics merged;
-  CHECK(merged.add("# HELP vllm:running Requests that run\n# TYPE vllm:running gauge\n"
-                   "vllm:running{model=\"a\"} 3\n",
-                   "http://w1:8000"));
+  CHECK(
+      merged.add("# HELP vllm:running Requests that run\n# TYPE vllm:running gauge\n"
+                 "vllm:running{model=\"a\"} 3\n",
+                 "http://w1:8000"));
   CHECK(merged.add("# TYPE vllm:running gauge\nvllm:running 4.5\n", "http://w2:8000"));
   CHECK(merged.text() ==
         "# HELP vllm_running Requests that run\n# TYPE vllm_running gauge\n"
@@ -18,9 +19,10 @@ TEST_CASE("http-api 1.9: names without colons, a label for the worker, families 
 
 TEST_CASE("the samples of a histogram stay in its family, and only the buckets have le") {
   EngineMetrics merged;
-  CHECK(merged.add("# TYPE t histogram\nt_bucket{le=\"1\"} 1\nt_bucket{le=\"+Inf\"} 2\nt_sum 3\n"
-                   "t_count 2\n",
-                   "w"));
+  CHECK(
+      merged.add("# TYPE t histogram\nt_bucket{le=\"1\"} 1\nt_bucket{le=\"+Inf\"} 2\nt_sum 3\n"
+                 "t_count 2\n",
+                 "w"));
   CHECK(merged.text() ==
         "# TYPE t histogram\nt_bucket{le=\"1\",worker_addr=\"w\"} 1\n"
         "t_bucket{le=\"+Inf\",worker_addr=\"w\"} 2\nt_sum{worker_addr=\"w\"} 3\n"

@@ -15,8 +15,9 @@ struct Bench {
   std::uint64_t submit(const std::string& worker) {
     std::uint64_t number = 0;
     table.submit(
-        JobType::add_worker, worker, "http://" + worker, [this, worker] { turns.push_back(worker); },
-        [this, worker] { queued.push_back(worker); }, number);
+        JobType::add_worker, worker, "http://" + worker,
+        [this, worker] { turns.push_back(worker); }, [this, worker] { queued.push_back(worker); },
+        number);
     return number;
   }
   JobStatus status(const std::string& worker) { return table.find(worker)->status; }

@@ -44,7 +44,8 @@ std::shared_ptr<Worker> worker(const std::string& url) {
 
 }  // namespace
 
-TEST_CASE("overload 9.7: usage 0.37 and 0.23, throughput 1850.5 and 1420.0, utilization 0.41 and 0.3") {
+TEST_CASE(
+    "overload 9.7: usage 0.37 and 0.23, throughput 1850.5 and 1420.0, utilization 0.41 and 0.3") {
   const auto first = report_of(rank(0.37, 1850.5, 0.41));
   const auto second = report_of(rank(0.23, 1420.0, 0.3));
   const auto left = worker("http://a");
@@ -74,7 +75,8 @@ TEST_CASE("overload 9.6: without entries there is no aggregate") {
 
 TEST_CASE("optional figures are left out when the engine did not report them") {
   smg_rank_load load = rank(0.5, 1, 1);
-  CHECK_FALSE(load_json(*report_of(load)).at("loads").get_array()[0].get_object().contains("queues"));
+  CHECK_FALSE(
+      load_json(*report_of(load)).at("loads").get_array()[0].get_object().contains("queues"));
   load.present = SMG_LOAD_QUEUES | SMG_LOAD_DISAGG_MODE | SMG_LOAD_PREFILL_QUEUE;
   load.queue_paused = 4;
   load.prefill_queue_requests = 7;

@@ -34,8 +34,9 @@ TEST_CASE("http-api 2.1: every field has its default") {
 }
 
 TEST_CASE("http-api 2.1: null stands for an absent optional, not for a number") {
-  CHECK(good(R"(,"api_key":null,"overload":null,"health":null,"load_monitor_interval_secs":null)") ==
-        good(""));
+  CHECK(
+      good(R"(,"api_key":null,"overload":null,"health":null,"load_monitor_interval_secs":null)") ==
+      good(""));
   CHECK(bad(R"(,"priority":null)").starts_with("422 priority: is null"));
 }
 
