@@ -50,7 +50,7 @@ bool serves(const Worker& worker, std::string_view model) {
 
 }  // namespace
 
-void AdminApi::handle(AdminRequest request, Done done) {
+void AdminApi::handle(const AdminRequest& request, const Done& done) {
   switch (request.action) {
     case Action::add_worker:
       return add_worker(request, done);

@@ -45,7 +45,7 @@ class AdminApi {
   AdminApi(const AdminApi&) = delete;
   AdminApi& operator=(const AdminApi&) = delete;
 
-  void handle(AdminRequest request, Done done);
+  void handle(const AdminRequest& request, const Done& done);
 
  private:
   using Workers = std::vector<std::shared_ptr<Worker>>;

@@ -18,7 +18,7 @@ void AdminCall::submit() {
 
 void AdminCall::ask(smg_task* task) {
   const std::shared_ptr<AdminCall> self = std::move(static_cast<Task*>(task)->call);
-  self->api_.handle(std::move(self->request_), [self](AdminReply reply) {
+  self->api_.handle(self->request_, [self](AdminReply reply) {
     self->reply_ = std::move(reply);
     self->walk_.run = deliver;
     self->walk_.call = self;
