@@ -302,7 +302,7 @@ void Registration::finish(Job& job, std::string failure) {
   if (!failure.empty()) spdlog::error("{}", failure);
   control_.clear_timer(&job.timer);
   job.owner = nullptr;
-  if (job.candidate && job.replaces == nullptr) registry_.discard(std::move(*job.candidate));
+  if (job.candidate && job.replaces == nullptr) registry_.discard(*job.candidate);
   job.candidate.reset();
   job.replaces.reset();
   if (const auto adding = adding_.find(job.spec.url.text);

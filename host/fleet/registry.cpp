@@ -92,13 +92,13 @@ std::optional<Candidate> Registry::reopen(const Worker& worker,
   return candidate;
 }
 
-void Registry::discard(Candidate candidate) {
+void Registry::discard(const Candidate& candidate) {
   free_slots_.push_back(candidate.slot);
 }
 
 std::shared_ptr<Worker> Registry::add(Candidate candidate, WorkerDescription description) {
   if (by_url_.contains(description.url)) {
-    discard(std::move(candidate));
+    discard(candidate);
     return nullptr;
   }
   const Series active = families_.worker_requests_active.with({description.url});
@@ -119,9 +119,11 @@ std::shared_ptr<Worker> Registry::add(Candidate candidate, WorkerDescription des
   return worker;
 }
 
-std::shared_ptr<Worker> Registry::replace(std::shared_ptr<Worker> worker,
+std::shared_ptr<Worker> Registry::replace(const std::shared_ptr<Worker>& present,
                                           WorkerDescription description,
                                           std::optional<Candidate> candidate) {
+  // A holder of its own, here as below: what the caller holds may be the very entry that goes.
+  const std::shared_ptr<Worker> worker = present;
   if (find_id(worker->description().id) != worker) return nullptr;
   std::shared_ptr<Worker> fresh = std::make_shared<Worker>(
       std::move(description), worker->runtime(), candidate ? candidate->ref : next_ref_++,
@@ -155,8 +157,8 @@ std::shared_ptr<Worker> Registry::replace(std::shared_ptr<Worker> worker,
   return fresh;
 }
 
-// Workers by value, here as above: what the caller holds may be the very entry that goes.
-void Registry::remove(std::shared_ptr<Worker> worker) {
+void Registry::remove(const std::shared_ptr<Worker>& leaving) {
+  const std::shared_ptr<Worker> worker = leaving;
   if (find_id(worker->description().id) != worker) return;
   by_url_.erase(worker->url());
   by_id_.erase(worker->description().id);

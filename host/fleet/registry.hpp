@@ -54,17 +54,18 @@ class Registry {
   // dropped.
   std::optional<Candidate> reopen(const Worker& worker, const WorkerDescription& description,
                                   const TransportRef& transport, std::string& error);
-  void discard(Candidate candidate);
+  void discard(const Candidate& candidate);
   // [control] Registers the worker, as Pending. nullptr if the URL is taken; the candidate is
   // discarded then.
   std::shared_ptr<Worker> add(Candidate candidate, WorkerDescription description);
   // [control] Replaces the description of a present worker: same URL and live block, new ref, and
   // the candidate's endpoint if there is one. nullptr if the worker is not present.
-  std::shared_ptr<Worker> replace(std::shared_ptr<Worker> worker, WorkerDescription description,
+  std::shared_ptr<Worker> replace(const std::shared_ptr<Worker>& present,
+                                  WorkerDescription description,
                                   std::optional<Candidate> candidate = {});
   // [control] Takes the worker out of routing now. Its requests end in peace, then its endpoint
   // closes.
-  void remove(std::shared_ptr<Worker> worker);
+  void remove(const std::shared_ptr<Worker>& leaving);
   void remove_all();
   // [control] Makes the worker Ready once the pools that hold it are visible: nobody may take it
   // for ready and not find it.
