@@ -151,7 +151,7 @@ std::string Gateway::create_parts() {
       control, *registry_, config_, [this](const WorkerSpec& spec, std::string& problem) {
         return transport_for(spec, problem);
       });
-  admin_ = std::make_unique<AdminApi>(*registry_, *registration_, *load_poller_, *calls_);
+  admin_ = std::make_unique<AdminApi>(control, *registry_, *registration_, *load_poller_, *calls_);
   for (const auto& spec : config_.workers) {
     std::string error;
     if (transport_for(spec, error) == nullptr) return error;

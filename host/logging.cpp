@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <iterator>
 
 #include "host/routing/error_reply.hpp"
 
@@ -24,6 +25,25 @@ class JsonMessage final : public spdlog::custom_flag_formatter {
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
     return std::make_unique<JsonMessage>();
+  }
+};
+
+// The message as one line, whatever a worker called its models: no byte of it can move the cursor.
+class PlainMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    for (const char c : message.payload) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte >= 0x20 && byte != 0x7f) {
+        out.push_back(c);
+      } else {
+        fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+      }
+    }
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PlainMessage>();
   }
 };
 
@@ -46,10 +66,10 @@ std::string start_logging(const Log& config) {
       "smg", sinks.begin(), sinks.end(), spdlog::thread_pool(),
       spdlog::async_overflow_policy::overrun_oldest);
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<JsonMessage>('*');
+  formatter->add_flag<JsonMessage>('*').add_flag<PlainMessage>('|');
   formatter->set_pattern(config.json
                              ? R"({"timestamp":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l","message":%*})"
-                             : "%Y-%m-%d %H:%M:%S.%e %^%-5l%$ %v");
+                             : "%Y-%m-%d %H:%M:%S.%e %^%-5l%$ %|");
   logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(config.level));
   logger->flush_on(spdlog::level::warn);

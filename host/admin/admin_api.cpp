@@ -20,9 +20,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kFlushTimeout = 45 * kSecond;
-constexpr std::uint64_t kMetricsTimeout = 5 * kSecond;
-constexpr std::uint64_t kInfoTimeout = 30 * kSecond;
+constexpr FanOut::Limits kFlushLimits{45 * kSecond};
+constexpr FanOut::Limits kMetricsLimits{5 * kSecond, 4 << 20};
+constexpr FanOut::Limits kInfoLimits{30 * kSecond};
 
 AdminReply text_reply(std::uint32_t status, std::string body) {
   return {.status = status,
@@ -38,6 +38,18 @@ AdminReply error_reply(std::uint32_t status, std::string_view code, std::string_
   reply.body = error_body(status, code, message);
   reply.error_code = code;
   return reply;
+}
+
+AdminReply merge(const std::vector<FanOut::Answer>& answers) {
+  EngineMetrics merged;
+  bool any = false;
+  for (const auto& answer : answers) {
+    any |= answer.ok() && merged.add(answer.body, answer.worker->description().base_url);
+  }
+  if (!any) return text_reply(500, "All backend requests failed");
+  auto text = merged.text();
+  return text ? text_reply(200, std::move(*text))
+              : text_reply(500, "The merged metrics are larger than 64 MiB");
 }
 
 bool serves(const Worker& worker, std::string_view model) {
@@ -122,11 +134,11 @@ void AdminApi::show_loads(const AdminRequest& request, const Done& done) {
   done(std::move(reply));
 }
 
-void AdminApi::fan_out(std::string_view method, std::string_view path, std::uint64_t timeout_ns,
+void AdminApi::fan_out(std::string_view method, std::string_view path, const FanOut::Limits& limits,
                        Workers workers, FanOut::Done done) {
   const auto place = running_.emplace(running_.end());
   *place = std::make_unique<FanOut>(
-      calls_, method, path, timeout_ns, std::move(workers),
+      calls_, method, path, limits, std::move(workers),
       [this, place, done = std::move(done)](std::vector<FanOut::Answer> answers) {
         const std::unique_ptr<FanOut> last = std::move(*place);
         running_.erase(place);
@@ -175,7 +187,7 @@ void AdminApi::flush_cache(const Done& done) {
     done(std::move(reply));
   };
   if (workers.empty()) return finish({});
-  fan_out("POST", "/flush_cache", kFlushTimeout, std::move(workers), finish);
+  fan_out("POST", "/flush_cache", kFlushLimits, std::move(workers), finish);
 }
 
 void AdminApi::engine_metrics(const Done& done) {
@@ -185,16 +197,13 @@ void AdminApi::engine_metrics(const Done& done) {
     return !seen.insert(worker->description().base_url).second;
   });
   if (workers.empty()) return done(text_reply(500, "No available workers"));
-  fan_out(
-      "GET", "/metrics", kMetricsTimeout, std::move(workers),
-      [done](const std::vector<FanOut::Answer>& answers) {
-        EngineMetrics merged;
-        bool any = false;
-        for (const auto& answer : answers) {
-          any |= answer.ok() && merged.add(answer.body, answer.worker->description().base_url);
-        }
-        done(any ? text_reply(200, merged.text()) : text_reply(500, "All backend requests failed"));
-      });
+  fan_out("GET", "/metrics", kMetricsLimits, std::move(workers),
+          [this, done](std::vector<FanOut::Answer> answers) {
+            background_.submit([answers = std::move(answers), done]() -> Background::Then {
+              auto reply = std::make_shared<AdminReply>(merge(answers));
+              return [reply, done] { done(std::move(*reply)); };
+            });
+          });
 }
 
 void AdminApi::ask_one(std::string_view path, const Done& done) {
@@ -205,7 +214,7 @@ void AdminApi::ask_one(std::string_view path, const Done& done) {
     return smg_state_eligible(worker->state()) != 0;
   });
   Workers chosen{best == workers.end() ? workers.front() : *best};
-  fan_out("GET", path, kInfoTimeout, std::move(chosen),
+  fan_out("GET", path, kInfoLimits, std::move(chosen),
           [done](const std::vector<FanOut::Answer>& answers) {
             const FanOut::Answer& answer = answers.front();
             if (answer.status == 0) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/admin/background.hpp"
 #include "host/admin/fan_out.hpp"
 #include "host/fleet/calls.hpp"
 #include "host/fleet/registration.hpp"
@@ -40,8 +41,13 @@ class AdminApi {
  public:
   using Done = std::function<void(AdminReply reply)>;
 
-  AdminApi(Registry& registry, Registration& registration, const LoadPoller& loads, Calls& calls)
-      : registry_(registry), registration_(registration), loads_(loads), calls_(calls) {}
+  AdminApi(Loop& control, Registry& registry, Registration& registration, const LoadPoller& loads,
+           Calls& calls)
+      : registry_(registry),
+        registration_(registration),
+        loads_(loads),
+        calls_(calls),
+        background_(control) {}
   AdminApi(const AdminApi&) = delete;
   AdminApi& operator=(const AdminApi&) = delete;
 
@@ -65,7 +71,7 @@ class AdminApi {
   // given, if the query is wrong.
   std::optional<Workers> selected(const AdminRequest& request, const Done& done) const;
   Workers ready() const;
-  void fan_out(std::string_view method, std::string_view path, std::uint64_t timeout_ns,
+  void fan_out(std::string_view method, std::string_view path, const FanOut::Limits& limits,
                Workers workers, FanOut::Done done);
 
   Registry& registry_;
@@ -73,6 +79,7 @@ class AdminApi {
   const LoadPoller& loads_;
   Calls& calls_;
   std::list<std::unique_ptr<FanOut>> running_;
+  Background background_;
 };
 
 }  // namespace smg

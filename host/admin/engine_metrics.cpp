@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <iterator>
 
 namespace smg {
 namespace {
@@ -73,16 +73,19 @@ std::string_view family_of(std::string_view name, const Map& families) {
 std::optional<EngineMetrics::Sample> EngineMetrics::read_sample(std::string_view line) {
   Sample sample;
   sample.name = take_name(line);
-  if (sample.name.empty()) return std::nullopt;
+  if (sample.name.empty() || sample.name.size() > kLongestName) return std::nullopt;
   if (take(line, '{')) {
     while (!take(line, '}')) {
       skip_blanks(line);
       const std::string key(take_name(line));
-      if (key.empty() || !take(line, '=') || !take(line, '"')) return std::nullopt;
+      if (key.empty() || key.size() > kLongestName || sample.labels.size() >= kMostLabels ||
+          !take(line, '=') || !take(line, '"')) {
+        return std::nullopt;
+      }
       std::size_t end = 0;
       while (end < line.size() && line[end] != '"') end += line[end] == '\\' ? 2 : 1;
       if (end >= line.size()) return std::nullopt;
-      sample.labels.emplace_back(key, line.substr(0, end));
+      sample.labels.insert_or_assign(key, std::string(line.substr(0, end)));
       line.remove_prefix(end + 1);
       take(line, ',');
     }
@@ -97,6 +100,7 @@ bool EngineMetrics::add(std::string_view text, std::string_view worker_addr) {
   std::string renamed(text);
   std::replace(renamed.begin(), renamed.end(), ':', '_');
   Families added;
+  auto keys = keys_;
   std::string_view rest = renamed;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
@@ -113,10 +117,14 @@ bool EngineMetrics::add(std::string_view text, std::string_view worker_addr) {
     }
     auto sample = read_sample(line);
     if (!sample) return false;
-    sample->labels.emplace_back("worker_addr", worker_addr);
+    sample->labels.insert_or_assign("worker_addr", std::string(worker_addr));
+    Keys& of_name = keys[sample->name];
+    for (const auto& [key, value] : sample->labels) of_name.insert(key);
+    if (of_name.size() > kMostLabels) return false;
     const std::string family(family_of(sample->name, added));
     added[family].samples.push_back(std::move(*sample));
   }
+  keys_ = std::move(keys);
   for (auto& [name, family] : added) {
     if (family.samples.empty()) continue;
     Family& known = families_[name];
@@ -127,29 +135,29 @@ bool EngineMetrics::add(std::string_view text, std::string_view worker_addr) {
   return true;
 }
 
-std::string EngineMetrics::text() const {
+bool EngineMetrics::append(std::string& out, const Sample& sample, const Keys& keys) {
+  out += sample.name;
+  char separator = '{';
+  for (const auto& key : keys) {
+    const auto own = sample.labels.find(key);
+    out += separator;
+    out += key;
+    out += "=\"";
+    if (own != sample.labels.end()) out += own->second;
+    out += '"';
+    separator = ',';
+  }
+  out += "} " + sample.rest + "\n";
+  return out.size() <= kLongestText;
+}
+
+std::optional<std::string> EngineMetrics::text() const {
   std::string out;
   for (const auto& [name, family] : families_) {
     if (!family.help.empty()) out += "# HELP " + name + " " + family.help + "\n";
     if (!family.type.empty()) out += "# TYPE " + name + " " + family.type + "\n";
-    std::map<std::string_view, std::set<std::string_view>> keys;  // by the samples' name
     for (const auto& sample : family.samples) {
-      for (const auto& [key, value] : sample.labels) keys[sample.name].insert(key);
-    }
-    for (const auto& sample : family.samples) {
-      out += sample.name;
-      char separator = '{';
-      for (const auto key : keys[sample.name]) {
-        const auto own = std::find_if(sample.labels.begin(), sample.labels.end(),
-                                      [&](const auto& label) { return label.first == key; });
-        out += separator;
-        out += key;
-        out += "=\"";
-        if (own != sample.labels.end()) out += own->second;
-        out += '"';
-        separator = ',';
-      }
-      out += "} " + sample.rest + "\n";
+      if (!append(out, sample, keys_.find(sample.name)->second)) return std::nullopt;
     }
   }
   return out;

@@ -2,11 +2,13 @@
 //
 // In each text `:` becomes `_`, every sample gets the label worker_addr, and families of one name
 // come together. Samples of one name get the same labels, those that an engine does not have with
-// an empty value. Pure, any thread; the texts are the engines', so anything may be in them.
+// an empty value. Pure, one thread at a time; the texts are the engines', so anything may be in
+// them, and what they can make of this is bounded.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,13 +18,19 @@ namespace smg {
 
 class EngineMetrics {
  public:
-  // False, and nothing is added, if `text` is no exposition.
+  static constexpr std::size_t kMostLabels = 64;         // of the samples of one name
+  static constexpr std::size_t kLongestName = 256;       // of a sample or label
+  static constexpr std::size_t kLongestText = 64 << 20;  // that comes out
+
+  // False, and nothing is added, if `text` is no exposition or is out of these bounds.
   bool add(std::string_view text, std::string_view worker_addr);
   bool empty() const { return families_.empty(); }
-  std::string text() const;
+  // Nothing if it would be longer than kLongestText.
+  std::optional<std::string> text() const;
 
  private:
-  using Labels = std::vector<std::pair<std::string, std::string>>;  // values as they are escaped
+  using Labels = std::map<std::string, std::string, std::less<>>;  // values as they are escaped
+  using Keys = std::set<std::string, std::less<>>;
   struct Sample {
     std::string name;
     Labels labels;
@@ -35,8 +43,10 @@ class EngineMetrics {
   using Families = std::map<std::string, Family, std::less<>>;
 
   static std::optional<Sample> read_sample(std::string_view line);
+  static bool append(std::string& out, const Sample& sample, const Keys& keys);
 
   Families families_;
+  std::map<std::string, Keys, std::less<>> keys_;  // by the samples' name
 };
 
 }  // namespace smg

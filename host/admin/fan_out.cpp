@@ -4,12 +4,12 @@
 
 namespace smg {
 
-FanOut::FanOut(Calls& calls, std::string_view method, std::string_view path,
-               std::uint64_t timeout_ns, std::vector<std::shared_ptr<Worker>> workers, Done done)
+FanOut::FanOut(Calls& calls, std::string_view method, std::string_view path, const Limits& limits,
+               std::vector<std::shared_ptr<Worker>> workers, Done done)
     : calls_(calls),
       method_(method),
       path_(path),
-      timeout_ns_(timeout_ns),
+      limits_(limits),
       open_(workers.size()),
       done_(std::move(done)) {
   for (auto& worker : workers) {
@@ -34,7 +34,8 @@ void FanOut::ask_next() {
   call.struct_size = sizeof call;
   call.method = view(method_);
   call.path = view(path_);
-  call.timeout_ns = timeout_ns_;
+  call.timeout_ns = limits_.timeout_ns;
+  call.max_response = limits_.max_response;
   slot.handle = calls_.start(answers_[slot.index].worker->view().ref, call, answered, &slot);
 }
 

@@ -28,10 +28,15 @@ class FanOut {
 
     bool ok() const { return status >= 200 && status < 300; }
   };
+  // Of each call.
+  struct Limits {
+    std::uint64_t timeout_ns;
+    std::uint64_t max_response = 0;  // bytes; 0: the usual limit of calls
+  };
   // In the order of the workers.
   using Done = std::function<void(std::vector<Answer> answers)>;
 
-  FanOut(Calls& calls, std::string_view method, std::string_view path, std::uint64_t timeout_ns,
+  FanOut(Calls& calls, std::string_view method, std::string_view path, const Limits& limits,
          std::vector<std::shared_ptr<Worker>> workers, Done done);
   ~FanOut();
   FanOut(const FanOut&) = delete;
@@ -51,7 +56,7 @@ class FanOut {
 
   Calls& calls_;
   const std::string method_, path_;
-  const std::uint64_t timeout_ns_;
+  const Limits limits_;
   std::vector<Answer> answers_;
   std::vector<Slot> slots_;
   std::size_t asked_ = 0;

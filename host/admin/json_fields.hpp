@@ -6,6 +6,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -51,8 +52,12 @@ class JsonFields {
   }
 
   void fail(std::string_view key, const boost::json::value& value, std::string_view wanted) const {
+    refuse(key, kind(value), wanted);
+  }
+  void refuse(std::string_view key, std::string_view value, std::string_view wanted) const {
     if (!error_.empty()) return;
-    error_ = path_ + std::string(key) + ": is " + kind(value) + ", must be " + std::string(wanted);
+    error_ = path_ + std::string(key) + ": is " + std::string(value) + ", must be " +
+             std::string(wanted);
   }
   bool failed() const { return !error_.empty(); }
 
@@ -68,7 +73,7 @@ class JsonFields {
       case boost::json::kind::uint64:
         return std::to_string(value.get_uint64());
       case boost::json::kind::double_:
-        return "a number with a fraction";
+        return "a number that is large or has a fraction";
       case boost::json::kind::string:
         return "a string";
       case boost::json::kind::array:
@@ -87,6 +92,8 @@ class JsonFields {
   bool take(std::string_view key, const boost::json::value& value, double& to) const {
     if (!value.is_number()) return fail(key, value, "a number"), false;
     to = value.to_number<double>();
+    if (!std::isfinite(to))
+      return refuse(key, "too large", "a number that a double can hold"), false;
     return true;
   }
   bool take(std::string_view key, const boost::json::value& value, std::string& to) const {
@@ -115,7 +122,8 @@ class JsonFields {
     if (!value.is_array()) return fail(key, value, "an array"), false;
     std::vector<T> items;
     for (const auto& item : value.get_array()) {
-      if (!take(key, item, items.emplace_back())) return false;
+      const std::string place = std::string(key) + "[" + std::to_string(items.size()) + "]";
+      if (!take(place, item, items.emplace_back())) return false;
     }
     to = std::move(items);
     return true;

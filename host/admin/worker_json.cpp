@@ -76,6 +76,10 @@ json::object worker_json(const Worker& worker, const LoadReport* report, const J
   out["is_healthy"] = (state & SMG_STATE_STATUS_MASK) == SMG_STATUS_READY;
   out["status"] = status_name(state);
   out["load"] = __atomic_load_n(&worker.live().in_flight, __ATOMIC_RELAXED);
+  // What keeps it out of routing besides its status, while it does.
+  if ((state & SMG_STATE_OVERLOADED) != 0) out["overloaded"] = true;
+  if ((state & SMG_STATE_BREAKER_OPEN) != 0) out["circuit_breaker"] = "open";
+  if ((state & SMG_STATE_BREAKER_HALF_OPEN) != 0) out["circuit_breaker"] = "half_open";
   if ((state & SMG_STATE_UNREACHABLE) != 0) out["stalled"] = "unreachable";
   if ((state & SMG_STATE_WEDGED) != 0) out["stalled"] = "wedged";
   if (report != nullptr) out["engine_load"] = load_json(*report);

@@ -4,6 +4,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <initializer_list>
+#include <limits>
 
 #include "host/admin/json_fields.hpp"
 #include "host/metrics/utf8.hpp"
@@ -45,7 +46,7 @@ void read_choice(const JsonFields& fields, std::string_view key, std::string& to
   std::string wanted = "one of";
   for (const auto choice : choices)
     wanted += (wanted.size() > 6 ? ", " : " ") + std::string(choice);
-  fields.fail(key, json::value(json::string(value)), wanted);
+  fields.refuse(key, "\"" + valid_utf8(value, 64) + "\"", wanted);
 }
 
 // Checked by type, kept as it came.
@@ -88,9 +89,9 @@ void read_cards(const JsonFields& fields, std::string& problem, WorkerSpec& spec
   if (!models->is_array()) return fields.fail("models", *models, "an array of model cards");
   std::size_t index = 0;
   for (const auto& model : models->get_array()) {
-    if (!model.is_object()) return fields.fail("models", model, "an array of model cards");
-    const std::string path = "models[" + std::to_string(index++) + "].";
-    spec.models.push_back(read_card(JsonFields(model.get_object(), path, problem)));
+    const std::string place = "models[" + std::to_string(index++) + "]";
+    if (!model.is_object()) return fields.fail(place, model, "a model card, an object");
+    spec.models.push_back(read_card(JsonFields(model.get_object(), place + ".", problem)));
   }
 }
 
@@ -134,6 +135,11 @@ void read_resilience(const JsonFields& fields, WorkerResilience& to) {
   inner->read("capacity_status_codes", to.capacity_status_codes);
 }
 
+std::string unfit_cost(double cost) {
+  if (cost >= 0 && cost <= std::numeric_limits<float>::max()) return {};
+  return "cost must be at least 0 and at most 3.4e38";
+}
+
 std::string unfit(const WorkerSpec& spec) {
   const WorkerResilience& own = spec.resilience;
   const auto below = [](const auto& value, auto least) { return value && *value < least; };
@@ -165,7 +171,14 @@ std::string unfit(const WorkerSpec& spec) {
       }
     }
   }
-  if (!(spec.cost >= 0)) return "cost is negative, must be at least 0";
+  if (const auto problem = unfit_cost(spec.cost); !problem.empty()) return problem;
+  if (const auto problem = credential_problem(spec.api_key); !problem.empty()) {
+    return "api_key " + problem;
+  }
+  if (spec.models.size() > kMostModels) {
+    return "models has " + std::to_string(spec.models.size()) + " model cards, must be at most " +
+           std::to_string(kMostModels);
+  }
   for (const auto& card : spec.models) {
     if (card.id.empty()) return "models: the id of a model card is empty";
   }
@@ -248,10 +261,11 @@ std::optional<WorkerPatch> parse_worker_patch(std::string_view body, SpecError& 
   fields.read("api_key", patch.api_key);
   read_health(fields, patch.health);
   if (wrong_shape(error, problem)) return std::nullopt;
-  if (patch.cost && !(*patch.cost >= 0)) {
-    error.refusal = "cost is negative, must be at least 0";
-    return std::nullopt;
+  error.refusal = unfit_cost(patch.cost.value_or(0));
+  if (const auto wrong = credential_problem(patch.api_key.value_or("")); !wrong.empty()) {
+    error.refusal = "api_key " + wrong;
   }
+  if (!error.refusal.empty()) return std::nullopt;
   return patch;
 }
 

@@ -1,6 +1,7 @@
 // What configuration says about one worker. Members that are not set inherit the gateway's value.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -52,6 +53,9 @@ struct WorkerResilience {
   }
   bool operator==(const WorkerResilience&) const = default;
 };
+
+// Models of one worker that are taken in: a list without end would be a burden on everybody.
+inline constexpr std::size_t kMostModels = 1024;
 
 // A model that a worker serves.
 struct ModelCard {

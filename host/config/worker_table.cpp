@@ -204,6 +204,9 @@ WorkerSpec read_worker(const Node& node, const std::string& file, Problems& prob
   table.number("priority", spec.priority);
   table.value("cost", spec.cost, fraction(0, kAnyNumber));
   table.text("api_key", spec.api_key);
+  if (const auto problem = credential_problem(spec.api_key); !problem.empty()) {
+    table.fail(*table.find("api_key"), problem);
+  }
   table.number("load_monitor_interval_secs", spec.load_monitor_interval_secs);
   table.table("overload", [&](TableReader& inner) {
     inner.number("waiting_requests", spec.overload.waiting_requests, 1,

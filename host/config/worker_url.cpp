@@ -146,6 +146,14 @@ std::string endpoint_key(const WorkerUrl& url) {
   return url.scheme + ' ' + url.host + ' ' + std::to_string(url.port) + ' ' + url.base_path;
 }
 
+std::string credential_problem(std::string_view text) {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= 0x20 || byte >= 0x7f) return "must be visible ASCII characters without blanks";
+  }
+  return {};
+}
+
 std::string printable_url(std::string_view text) {
   const std::size_t scheme = text.find("://");
   const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;

@@ -28,6 +28,9 @@ std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& re
 // The same for two URLs that lead to the same place, however they are written.
 std::string endpoint_key(const WorkerUrl& url);
 
+// A credential goes into a header: what is wrong with it, or nothing. Does not repeat it.
+std::string credential_problem(std::string_view text);
+
 // For messages: `text` with whatever may be a credential before an `@` replaced by `***`.
 std::string printable_url(std::string_view text);
 

@@ -13,8 +13,12 @@ namespace smg {
 
 class ActiveKeys {
  public:
-  explicit ActiveKeys(Series gauge) : gauge_(gauge) {}
-
+  // From now on it is shown.
+  void show_in(Series gauge) {
+    const std::lock_guard lock(mutex_);
+    gauge_ = gauge;
+    show();
+  }
   void enter(std::uint64_t key_hash) {
     const std::lock_guard lock(mutex_);
     if (++running_[key_hash] == 1) show();
@@ -29,7 +33,9 @@ class ActiveKeys {
 
  private:
   // Under the lock, so that changes cannot be shown out of order.
-  void show() { gauge_.set(static_cast<double>(running_.size())); }
+  void show() {
+    if (gauge_) gauge_.set(static_cast<double>(running_.size()));
+  }
 
   Series gauge_;
   std::mutex mutex_;

@@ -109,7 +109,7 @@ void add_findings(WorkerDescription& description, const smg_probe_result& found,
     description.models.emplace_back(*name);
   }
   if (description.models.empty()) {
-    for (std::uint32_t i = 0; i < found.model_count; ++i) {
+    for (std::uint32_t i = 0; i < found.model_count && i < kMostModels; ++i) {
       description.models.emplace_back(std::string(text(found.models[i])));
     }
   }

@@ -61,7 +61,8 @@ void HealthChecker::fleet_changed() {
                                own.failure_threshold.value_or(common.failure_threshold));
     const std::uint64_t interval = own.check_interval_secs.value_or(0);
     entry->interval = seconds_to_ns(interval == 0 ? common.check_interval_secs : interval);
-    entry->timeout = seconds_to_ns(own.timeout_secs.value_or(common.timeout_secs));
+    const std::uint64_t timeout = own.timeout_secs.value_or(0);
+    entry->timeout = seconds_to_ns(timeout == 0 ? common.timeout_secs : timeout);
     entry->timer.fired = due;
     entry->timer.entry = entry.get();
     control_.set_timer(&entry->timer, control_.now());

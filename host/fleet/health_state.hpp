@@ -7,14 +7,17 @@
 //   not_ready -> failed     after 3 x `failure_threshold` further failures in a row
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace smg {
 
 class HealthState {
  public:
+  // 0 counts as 1.
   HealthState(std::uint32_t success_threshold, std::uint32_t failure_threshold)
-      : success_threshold_(success_threshold), failure_threshold_(failure_threshold) {}
+      : success_threshold_(std::max(success_threshold, 1u)),
+        failure_threshold_(std::max(failure_threshold, 1u)) {}
 
   // Takes one probe's result, returns the status (SMG_STATUS_*) that follows from `status`.
   std::uint32_t probed(std::uint32_t status, bool healthy);

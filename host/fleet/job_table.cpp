@@ -62,6 +62,8 @@ void JobTable::end(std::uint64_t job, std::string failure) {
   Entry& entry = found->second;
   if (std::exchange(entry.running, false)) --running_;
   entry.turn = nullptr;
+  // Who waits for a place is told all the same: the job was taken, and has ended.
+  const Step queued = std::exchange(entry.queued, nullptr);
   const auto last = last_.find(entry.worker_id);
   const bool is_last = last != last_.end() && last->second == job;
   if (failure.empty() || !is_last) {
@@ -72,6 +74,7 @@ void JobTable::end(std::uint64_t job, std::string failure) {
     entry.failed_at = control_.now();
     set_status(entry, JobStatus::failed);
   }
+  if (queued) queued();
   go_on();
 }
 

@@ -9,12 +9,28 @@
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
 #include "host/fleet/describe_worker.hpp"
+#include "host/metrics/utf8.hpp"
 
 namespace smg {
 namespace {
 
 constexpr std::uint64_t kUpdateLimit = 30'000'000'000;
 constexpr std::uint64_t kUpdateInterval = 5'000'000'000;
+// A look that hangs ends that long after the time that a worker has to come up.
+constexpr std::uint64_t kGrace = 30'000'000'000;
+constexpr std::uint64_t kLongestLook = 30'000'000'000;
+constexpr std::size_t kNamedModels = 8;
+
+std::string listed(const std::vector<ModelCard>& models) {
+  std::string names;
+  for (std::size_t i = 0; i < models.size() && i < kNamedModels; ++i) {
+    names += (i == 0 ? "" : ", ") + valid_utf8(models[i].id, 128);
+  }
+  if (models.size() > kNamedModels) {
+    names += fmt::format(" and {} more", models.size() - kNamedModels);
+  }
+  return names;
+}
 
 }  // namespace
 
@@ -31,7 +47,7 @@ struct Registration::Job : std::enable_shared_from_this<Job> {
   std::string last_failure;
   struct Timer : smg_timer {
     Job* job;
-  } timer{};
+  } timer{}, limit{};
   std::shared_ptr<Job> self;  // while a look is under way
 };
 
@@ -46,6 +62,7 @@ Registration::Registration(Loop& control, Registry& registry, const Config& conf
 Registration::~Registration() {
   for (const auto& job : jobs_) {
     control_.clear_timer(&job->timer);
+    control_.clear_timer(&job->limit);
     job->owner = nullptr;
     job->candidate.reset();
     job->replaces.reset();
@@ -58,10 +75,13 @@ Registration::JobPtr Registration::make_job(const WorkerSpec& spec, std::string 
   job->spec = spec;
   job->description = describe_worker(spec, std::move(id), config_);
   job->interval = seconds_to_ns(config_.server.worker_startup_check_interval_secs);
-  job->timeout =
-      seconds_to_ns(spec.health.timeout_secs.value_or(config_.health_check.timeout_secs));
+  const std::uint64_t timeout = spec.health.timeout_secs.value_or(0);
+  job->timeout = std::min(seconds_to_ns(timeout == 0 ? config_.health_check.timeout_secs : timeout),
+                          kLongestLook);
   job->timer.job = job.get();
   job->timer.fired = look_again;
+  job->limit.job = job.get();
+  job->limit.fired = out_of_time;
   jobs_.insert(job);
   return job;
 }
@@ -80,14 +100,17 @@ std::string Registration::add_configured(const WorkerSpec& spec) {
 
 std::string Registration::add(const WorkerSpec& spec, Queued queued) {
   std::string id;
-  if (const auto running = adding_.find(spec.url.text); running != adding_.end()) {
+  const auto running = adding_.find(spec.url.text);
+  // A specification that can never be registered ends no job that may succeed.
+  const bool hopeless = running != adding_.end() && !refusal(spec).empty();
+  if (running != adding_.end()) {
     id = running->second->description.id;
-    finish(*running->second);
+    if (!hopeless) finish(*running->second);
   } else {
     id = Poco::UUIDGenerator::defaultGenerator().createRandom().toString();
   }
   const JobPtr job = make_job(spec, id);
-  adding_[spec.url.text] = job;
+  if (!hopeless) adding_[spec.url.text] = job;
   submit(job, JobType::add_worker, std::move(queued));
   return id;
 }
@@ -103,9 +126,10 @@ void Registration::replace(const std::shared_ptr<Worker>& worker, const WorkerSp
 void Registration::submit(const JobPtr& job, JobType type, Queued queued) {
   const auto turn = [this, job] {
     const bool is_update = job->replaces != nullptr;
-    job->give_up_at =
-        control_.now() +
-        (is_update ? kUpdateLimit : seconds_to_ns(config_.server.worker_startup_timeout_secs));
+    const std::uint64_t patience =
+        is_update ? kUpdateLimit : seconds_to_ns(config_.server.worker_startup_timeout_secs);
+    job->give_up_at = control_.now() + patience;
+    control_.set_timer(&job->limit, job->give_up_at + (is_update ? 0 : kGrace));
     if (!job->candidate) {
       if (auto error = begin(*job); !error.empty()) return finish(*job, std::move(error));
     }
@@ -160,6 +184,13 @@ void Registration::looked(void* context, const smg_probe_result* result) {
   }
 }
 
+void Registration::out_of_time(smg_timer* timer) {
+  Job& job = *static_cast<Job::Timer*>(timer)->job;
+  const std::string last = job.last_failure.empty() ? "no answer" : job.last_failure;
+  job.owner->finish(job,
+                    fmt::format("worker {} did not come up in time: {}", job.spec.url.text, last));
+}
+
 void Registration::not_up(Job& job, std::string_view failure) {
   const std::uint64_t now = Loop::clock();
   if (now + job.interval > job.give_up_at) {
@@ -194,11 +225,8 @@ void Registration::succeed(Job& job, const smg_probe_result& found) {
     worker->runtime()->start_afresh(control_.now());
   }
   registry_.ready_when_published(worker);
-  std::string models;
-  for (const auto& model : worker->description().models) {
-    models += (models.empty() ? "" : ", ") + model.id;
-  }
-  spdlog::info("worker {} is ready, serving {}", worker->url(), models);
+  spdlog::info("worker {} is ready, serving {}", worker->url(),
+               listed(worker->description().models));
   finish(job);
 }
 
@@ -301,6 +329,7 @@ void Registration::finish(Job& job, std::string failure) {
   const JobPtr keep = job.shared_from_this();
   if (!failure.empty()) spdlog::error("{}", failure);
   control_.clear_timer(&job.timer);
+  control_.clear_timer(&job.limit);
   job.owner = nullptr;
   if (job.candidate && job.replaces == nullptr) registry_.discard(*job.candidate);
   job.candidate.reset();

@@ -59,6 +59,7 @@ class Registration {
   void look(Job& job);
   static void looked(void* context, const smg_probe_result* result);
   static void look_again(smg_timer* timer);
+  static void out_of_time(smg_timer* timer);
   static void settled(smg_timer* timer);
   void not_up(Job& job, std::string_view failure);
   void succeed(Job& job, const smg_probe_result& found);

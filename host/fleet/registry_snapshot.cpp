@@ -36,6 +36,8 @@ std::shared_ptr<const FleetSnapshot> Registry::make_snapshot() {
     if (known != snapshot_->pools.end() && known->second->members == members) {
       next->pools.emplace(model, known->second);
     } else {
+      families_.worker_pool_size.with({"regular", "http", model})
+          .set(static_cast<double>(members.size()));
       next->pools.emplace(model, make_pool(model, std::move(members)));
     }
   }
@@ -93,7 +95,6 @@ std::shared_ptr<const Pool> Registry::make_pool(std::string_view model,
   if (count > 0) {
     pool->selections =
         families_.worker_selection.with({"regular", "http", model, pool->policy->name});
-    families_.worker_pool_size.with({"regular", "http", model}).set(count);
   }
   pool->view.struct_size = sizeof pool->view;
   pool->view.count = count;

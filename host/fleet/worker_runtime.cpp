@@ -26,8 +26,8 @@ WorkerRuntime::WorkerRuntime(Registry& registry, Families& families, Bus& bus, s
       url_(std::move(url)),
       breaker_(settings.breaker,
                [this](BreakerState before, BreakerState after) { breaker_moved(before, after); }),
-      liveness_(settings.liveness, now, [this](const VetoChange& change) { veto_changed(change); }),
-      keys_(families.worker_routing_keys_active.with({url_})) {}
+      liveness_(settings.liveness, now,
+                [this](const VetoChange& change) { veto_changed(change); }) {}
 
 void WorkerRuntime::show() {
   shown_.store(true, std::memory_order_relaxed);
@@ -35,6 +35,7 @@ void WorkerRuntime::show() {
   failures_ = families_.worker_cb_outcomes.with({url_, "failure"});
   failure_run_ = families_.worker_cb_failures.with({url_});
   success_run_ = families_.worker_cb_successes.with({url_});
+  keys_.show_in(families_.worker_routing_keys_active.with({url_}));
   families_.worker_cb_state.with({url_}).set(0);
   failure_run_.set(0);
   success_run_.set(0);

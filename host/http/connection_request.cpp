@@ -152,6 +152,10 @@ void Connection::complete_request() {
   }
   switch (route_->action) {
     case Action::events:
+      if (head_only_) {
+        reply({.status = 200, .content_type = "text/event-stream"});
+        return;
+      }
       events_ = EventStream::open(*this, env_, query_);
       if (events_ == nullptr) return;
       break;

@@ -52,7 +52,14 @@ bool LoadDesk::report(const std::shared_ptr<Worker>& worker, const LoadReport& r
   if (report.view().pushed == 0) worker->runtime()->liveness().report(now, report.evidence());
   const Ceilings& ceilings = worker->description().ceilings;
   const bool overloaded = is_overloaded(report.totals(), ceilings);
+  const bool was_overloaded = (worker->state() & SMG_STATE_OVERLOADED) != 0;
   if (!registry_.set_overloaded(*worker, overloaded)) return false;
+  if (overloaded != was_overloaded) {
+    spdlog::log(overloaded ? spdlog::level::warn : spdlog::level::info,
+                "worker {} is {}: {} waiting requests, {:.2f} of its KV cache in use",
+                worker->url(), overloaded ? "overloaded and left out" : "below its ceilings again",
+                report.totals().waiting_requests, report.totals().token_usage);
+  }
   show_live(worker->live(), report, now);
   families_.load_reports.with({source, "ok"}).add();
   Known& known = this->known(*worker);

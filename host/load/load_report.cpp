@@ -3,9 +3,14 @@
 #include "host/base/views.hpp"
 
 namespace smg {
+namespace {
+
+constexpr std::size_t kLongestTimestamp = 256;
+
+}  // namespace
 
 LoadReport::LoadReport(const smg_load_report& report, bool pushed)
-    : timestamp_(text(report.timestamp)), totals_(totals_of(report)) {
+    : timestamp_(text(report.timestamp).substr(0, kLongestTimestamp)), totals_(totals_of(report)) {
   ranks_.reserve(report.rank_count);
   modes_.reserve(report.rank_count);
   for (std::uint32_t i = 0; i < report.rank_count; ++i) {

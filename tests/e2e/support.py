@@ -272,6 +272,7 @@ class Worker:
         self.gets = []
         self.probes = []
         self.healthy = True
+        self.healthy_page = None  # called before a probe is answered
         self.pages = {}  # path -> bytes, JSON, or a function of the connection
         self.failures = []
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -302,6 +303,8 @@ class Worker:
                 path = request.target.split("?")[0]
                 if path.endswith("/health"):
                     self.probes.append(request)
+                    if self.healthy_page:
+                        self.healthy_page(connection)
                     connection.answer(b"ok", "200 OK" if self.healthy else "503 Service Unavailable")
                 elif path.endswith("/v1/models"):
                     cards = [{"id": model, "object": "model", "owned_by": "vllm"} for model in self.models]

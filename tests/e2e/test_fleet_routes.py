@@ -237,3 +237,33 @@ def test_polling_can_be_left_out_where_nothing_needs_it():
                     # By the last of these probes three polls would have been due.
                     wait_for(lambda: len(worker.probes) >= 5, "probes")
                     assert not [request for request in worker.gets if "loads" in request.target]
+
+
+def test_metrics_that_would_grow_without_end_are_left_out():
+    with Worker() as wild, Worker() as good:
+        wild.pages["/metrics"] = b"".join(b'a{b%d=""} 1\n' % number for number in range(30000))
+        good.pages["/metrics"] = b"fine 1\n"
+        with Gateway([wild, good]) as running:
+            status, _, body = running.get("/engine_metrics")
+            assert status == 200 and body == f'fine{{worker_addr="{good.url}"}} 1\n'.encode()
+
+
+def test_head_of_the_event_stream_ends():
+    with gateway(lambda connection, request: connection.answer()) as (running, _):
+        with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sock:
+            sock.sendall(b"HEAD /events HTTP/1.1\r\nHost: x\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            text = b""
+            while part := sock.recv(4096):
+                text += part
+        assert b"text/event-stream" in text and text.endswith(b"\r\n\r\nOK")
+
+
+def test_removed_workers_leave_no_pool_behind():
+    with gateway(lambda connection, request: connection.answer(), extra="[health_check]\ndrain_settle_secs = 0\n") as (running, _):
+        worker_id = get_json(running, "/workers")["workers"][0]["id"]
+        assert running.metric("smg_worker_pool_size") == 1
+        running.request("DELETE", f"/workers/{worker_id}")
+        wait_for(lambda: get_json(running, "/workers")["total"] == 0, "the removal")
+        wait_for(lambda: running.metric("smg_worker_pool_size") == 0, "the pool to be gone")
+        status, _, body = running.request("POST", "/workers", json.dumps({"url": "http://127.0.0.1:1"}), {"Content-Type": "application/json"})
+        assert status == 202 and "127.0.0.1:1\"" not in running.metrics()

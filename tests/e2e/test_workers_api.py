@@ -121,7 +121,7 @@ def test_worker_that_never_comes_up_leaves_a_failed_job():
     (b'{"url": "http://w:1", "labels": {"a": 1}}', 422, "labels: is 1, must be an object of strings"),
     (b'{"url": "http://w:1", "worker_type": "big"}', 422, "worker_type"),
     (b'{"url": "http://w:1", "runtime_type": "abacus"}', 422, "runtime_type"),
-    (b'{"url": "http://w:1", "models": ["m"]}', 422, "models: is a string, must be an array of model cards"),
+    (b'{"url": "http://w:1", "models": ["m"]}', 422, "models[0]: is a string, must be a model card"),
     (b'{"url": "http://w:1", "models": [{}]}', 422, "models[0].id"),
     (b'{"url": "ftp://w:1"}', 400, "BAD_REQUEST"),
     (b'{"url": "HTTP://w:1"}', 400, "BAD_REQUEST"),
@@ -432,3 +432,83 @@ def test_overload_4_4_a_change_clears_the_verdict(change):
                 wait_for(lambda: running.chat()[0] == 200 and len(worker.requests) > served, "the worker to be used again")
 
 
+
+
+@pytest.mark.parametrize("key", ["a\r\nX-Evil: 1", "k\n", "a\0b", "two words"])
+def test_key_that_would_write_headers_is_refused(admin_gateway, key):
+    worker_id = workers(admin_gateway)["workers"][0]["id"]
+    for method, path, body in [("PATCH", f"/workers/{worker_id}", {"api_key": key}),
+                               ("POST", "/workers", {"url": "http://127.0.0.1:1", "api_key": key})]:
+        status, _, answer = call(admin_gateway, method, path, body)
+        assert status == 400 and answer["error"].startswith("api_key must be") and "Evil" not in answer["error"]
+    assert workers(admin_gateway)["total"] == 1
+
+
+def test_repeated_posts_to_a_full_queue_are_all_answered():
+    hold = threading.Event()
+    with Worker() as silent, Gateway([], ready=False, args=("--job-queue-capacity", "1", "--job-queue-concurrency", "1")) as running:
+        wait_for(lambda: answers(running), "the gateway to listen")
+        silent.healthy_page = lambda connection: hold.wait(30)
+        answered = []
+
+        def post(port):
+            answered.append(call(running, "POST", "/workers", {"url": f"http://127.0.0.1:{port}"})[0])
+        post(silent.port)
+        wait_for(lambda: silent.probes, "the look that takes its time")
+        clients = [threading.Thread(target=post, args=(port,)) for port in (2, 3, 3, 3, 4)]
+        for client in clients:
+            client.start()
+        # All but the last of those that name the same URL are answered while the queue is still full.
+        wait_for(lambda: len(answered) >= 4, "the answers of what was overtaken")
+        hold.set()
+        for client in clients:
+            client.join()
+        assert answered == [202] * 6
+
+
+def test_bad_specification_does_not_end_a_good_registration():
+    with gateway(lambda connection, request: connection.answer()) as (running, _), Worker() as late:
+        late.healthy = False
+        worker_id = add(running, late)
+        wait_for(lambda: late.probes, "the first look")
+        again = call(running, "POST", "/workers", {"url": late.url, "overload": {"waiting_requests": 0}})
+        assert again[0] == 202 and again[2]["worker_id"] == worker_id
+        late.healthy = True
+        assert wait_registered(running, late.url)["id"] == worker_id
+
+
+def test_listing_says_what_keeps_a_worker_out():
+    def broken(connection, request):
+        connection.answer(b"", "500 Internal Server Error")
+    with Worker() as over, Worker(broken) as failing:
+        over.report(waiting=50)
+        failing.report()
+        with Gateway([over, failing], extra="[load_monitor]\ninterval_secs = 1\n[circuit_breaker]\nfailure_threshold = 1\n"
+                                            "[retry]\ndisabled = true\n") as running:
+            def shown(url):
+                return next(item for item in workers(running)["workers"] if item["url"] == url)
+            wait_for(lambda: shown(over.url).get("overloaded"), "the verdict")
+            running.chat()
+            assert shown(failing.url)["circuit_breaker"] == "open"
+            over.report()
+            wait_for(lambda: "overloaded" not in shown(over.url), "the verdict to go")
+            assert shown(over.url)["status"] == "ready" and "circuit_breaker" not in shown(over.url)
+
+
+def test_thresholds_of_zero_count_as_one():
+    with gateway(lambda connection, request: connection.answer(),
+                 extra="[health_check]\ncheck_interval_secs = 1\n") as (running, worker):
+        worker_id = workers(running)["workers"][0]["id"]
+        call(running, "PATCH", f"/workers/{worker_id}", {"health": {"failure_threshold": 0, "success_threshold": 0}})
+        seen = len(worker.probes)
+        wait_for(lambda: len(worker.probes) >= seen + 2, "probes")
+        assert call(running, "GET", f"/workers/{worker_id}")[2]["status"] == "ready"
+
+
+def test_names_of_a_worker_cannot_forge_log_lines_or_go_on_for_ever():
+    models = tuple(f"m{index}" for index in range(3000))
+    with Worker(models=("a\n2026-01-01 error forged\x1b[31m",) + models) as worker, Gateway([worker]) as running:
+        assert len(workers(running)["workers"][0]["models"]) == 1024
+        text = running.log_path.read_bytes()
+        assert b"\n2026-01-01 error forged" not in text and b"\x1b[31m" not in text
+        assert rb"a\x0a2026-01-01 error forged\x1b[31m" in text and b"and 1016 more" in text

@@ -63,7 +63,8 @@ TEST_CASE("http-api 2.1: values arrive where they belong") {
 
 TEST_CASE("overload 1.3.7: a wrong type is a body error, a wrong ceiling is left to the job") {
   CHECK(bad(R"(,"overload":{"waiting_requests":1.5})")
-            .starts_with("422 overload.waiting_requests: is a number with a fraction"));
+            .starts_with(
+                "422 overload.waiting_requests: is a number that is large or has a fraction"));
   CHECK(bad(R"(,"overload":{"waiting_requests":-1})").starts_with("422 overload.waiting_requests"));
   CHECK(bad(R"(,"overload":{"token_usage":"0.5"})").starts_with("422 overload.token_usage"));
   CHECK(good(R"(,"overload":{"waiting_requests":0,"token_usage":7})").overload.token_usage == 7);
@@ -73,12 +74,41 @@ TEST_CASE("the first thing that is wrong is named") {
   CHECK(bad(R"(,"priority":"a","cost":"b")").starts_with("422 priority"));
   CHECK(bad(R"(,"health":{"timeout_secs":-5})").starts_with("422 health.timeout_secs: is -5"));
   CHECK(bad(R"(,"models":[{"id":"a"},{"id":3}])").starts_with("422 models[1].id: is 3"));
-  CHECK(bad(R"(,"models":[{"id":"a","aliases":[1]}])").starts_with("422 models[0].aliases: is 1"));
+  CHECK(
+      bad(R"(,"models":[{"id":"a","aliases":[1]}])").starts_with("422 models[0].aliases[0]: is 1"));
   CHECK(bad(R"(,"bootstrap_port":70000)").starts_with("422 bootstrap_port: is 70000"));
   CHECK(bad(R"(,"http_pool":{"timeout_secs":true})").starts_with("422 http_pool.timeout_secs"));
   CHECK(bad(R"(,"models":[{"id":""}])").starts_with("400 models"));
-  CHECK(bad(R"(,"cost":-1)").starts_with("400 cost is negative"));
+  CHECK(bad(R"(,"cost":-1)").starts_with("400 cost must be at least 0"));
   CHECK(bad(R"(,"resilience":{"retryable_status_codes":[42]})").starts_with("400 resilience: 42"));
+}
+
+TEST_CASE("what cannot stand in a header is no key, what no double holds no number") {
+  CHECK(bad(","
+            R"("api_key":"a\r\nX-Evil: 1")")
+            .starts_with("400 api_key must be visible"));
+  CHECK(bad(","
+            R"("api_key":"two words")")
+            .starts_with("400 api_key"));
+  CHECK(bad(","
+            R"("cost":1e999)")
+            .starts_with("422 cost: is too large"));
+  CHECK(bad(","
+            R"("cost":1e300)")
+            .starts_with("400 cost"));
+  CHECK(bad(","
+            R"("priority":99999999999999999999999)")
+            .starts_with("422 priority: is a number"));
+  CHECK(bad(","
+            R"("worker_type":"zz")")
+            .starts_with("422 worker_type: is \"zz\", must be one of"));
+  CHECK(bad(","
+            R"("models":["x"])")
+            .starts_with("422 models[0]: is a string"));
+  SpecError error;
+  CHECK_FALSE(parse_worker_patch(R"({"api_key":"a\nb"})", error));
+  CHECK(error.refusal.starts_with("api_key"));
+  CHECK_FALSE(parse_worker_patch(R"({"cost":1e999})", error));
 }
 
 TEST_CASE("a URL is checked as in the configuration, and its secret is not repeated") {
