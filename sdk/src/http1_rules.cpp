@@ -37,6 +37,10 @@ Scan scan_head(const char* data, std::size_t size, std::size_t max, std::size_t&
     }
     const auto at = static_cast<std::size_t>(static_cast<const char*>(newline) - data);
     if (data[at - 1] != '\r') return Scan::malformed;
+    // Now, not when the head is complete: the verdict must not depend on how the bytes arrive.
+    if (at > scanned + 1 && std::memchr(data + scanned, '\r', at - scanned - 1) != nullptr) {
+      return Scan::malformed;
+    }
     scanned = at + 1;
     if (data[at - 2] == '\n') return Scan::complete;
   }

@@ -154,6 +154,13 @@ TEST_CASE("a parser is small and allocates nothing") {
   CHECK(after == before);
 }
 
+TEST_CASE("a carriage return in the middle of a line ends a head that is not complete yet") {
+  // requests() and response() try every way to split and want one verdict.
+  CHECK(last_line(requests("GET / HTTP/1.1\r\nA: b\rc\r\n")) == "error 400");
+  CHECK(last_line(requests("GET / HTTP/1.1\r\nA: b\r\r\nD: e\r\n")) == "error 400");
+  CHECK(last_line(response("HTTP/1.1 200 OK\r\n\r1.1 x\r\nal")) == "error 502");
+}
+
 TEST_CASE("a head that comes byte by byte is looked at once") {
   // The bytes before those that are new are gone over again neither by us nor by the library below:
   // a change in them that would be refused at once goes unnoticed until the head is complete.
