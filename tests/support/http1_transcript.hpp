@@ -114,7 +114,8 @@ std::string transcribe(std::string_view bytes, Pieces pieces, Make make, bool ma
         make(parser);
         continue;
       case http1::StepKind::error:
-        return out + body + "\nerror " + std::to_string(step.status);
+        // How much of a broken body came before its fault was seen is nobody's business.
+        return out + "\nerror " + std::to_string(step.status);
     }
     from += step.consumed;
   }
