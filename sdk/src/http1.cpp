@@ -212,7 +212,12 @@ Step read_chunked_body(State& state, const char* data, std::size_t size) {
       return complete(state, done);
     }
   }
-  if (state.remaining == 0 && has_bare_line_end({data + done, size - done})) {
+  // Too little yet for the first chunk to be looked at; behind its line any bytes may follow.
+  std::string_view line(data + done, size - done);
+  if (const std::size_t end = line.find('\n'); end != std::string_view::npos) {
+    line = line.substr(0, end + 1);
+  }
+  if (state.remaining == 0 && has_bare_line_end(line)) {
     return failure<kRequest>(state, Problem::grammar, {});
   }
   return need_more(done);

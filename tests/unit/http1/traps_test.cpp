@@ -161,6 +161,19 @@ TEST_CASE("a carriage return in the middle of a line ends a head that is not com
   CHECK(last_line(response("HTTP/1.1 200 OK\r\n\r1.1 x\r\nal")) == "error 502");
 }
 
+TEST_CASE("a first chunk may begin with a line end, however it comes") {
+  for (const std::string data : {"\n", "\r", "\n\n", "\r\r", "\n\r\n", "\r\n\r\n"}) {
+    CAPTURE(data);
+    const std::string chunks = std::to_string(data.size()) + "\r\n" + data + "\r\n0\r\n\r\n";
+    CHECK(requests(kChunkedRequest + chunks).find(data + "\ncomplete") != std::string::npos);
+    CHECK(response(kChunkedAnswer + chunks).find(data + "\ncomplete") != std::string::npos);
+    CHECK(last_line(requests(kChunkedRequest + std::to_string(data.size()) + "\r\n" + data)) ==
+          "needs more");
+  }
+  CHECK(last_line(requests(kChunkedRequest + "1\n")) == "error 400");
+  CHECK(last_line(requests(kChunkedRequest + "1\ra")) == "error 400");
+}
+
 TEST_CASE("a head that comes byte by byte is looked at once") {
   // The bytes before those that are new are gone over again neither by us nor by the library below:
   // a change in them that would be refused at once goes unnoticed until the head is complete.
