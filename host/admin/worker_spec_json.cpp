@@ -171,7 +171,7 @@ std::string unfit(const WorkerSpec& spec) {
       }
     }
   }
-  if (const auto problem = unfit_cost(spec.cost); !problem.empty()) return problem;
+  if (auto problem = unfit_cost(spec.cost); !problem.empty()) return problem;
   if (const auto problem = credential_problem(spec.api_key); !problem.empty()) {
     return "api_key " + problem;
   }

@@ -123,11 +123,11 @@ std::shared_ptr<Worker> Registry::replace(const std::shared_ptr<Worker>& present
                                           WorkerDescription description,
                                           std::optional<Candidate> candidate) {
   // A holder of its own, here as below: what the caller holds may be the very entry that goes.
-  const std::shared_ptr<Worker> worker = present;
-  if (find_id(worker->description().id) != worker) return nullptr;
-  std::shared_ptr<Worker> fresh = std::make_shared<Worker>(
+  const std::shared_ptr<Worker> worker = find_id(present->description().id);
+  if (worker == nullptr || worker != present) return nullptr;
+  auto fresh = std::make_shared<Worker>(
       std::move(description), worker->runtime(), candidate ? candidate->ref : next_ref_++,
-      worker->view().slot, candidate ? std::move(candidate->endpoint) : worker->endpoint(),
+      worker->view().slot, candidate ? candidate->endpoint : worker->endpoint(),
       worker->requests_active());
   fresh->runtime()->configure(fresh->description().runtime_settings);
   bool cleared = false;
@@ -158,8 +158,8 @@ std::shared_ptr<Worker> Registry::replace(const std::shared_ptr<Worker>& present
 }
 
 void Registry::remove(const std::shared_ptr<Worker>& leaving) {
-  const std::shared_ptr<Worker> worker = leaving;
-  if (find_id(worker->description().id) != worker) return;
+  const std::shared_ptr<Worker> worker = find_id(leaving->description().id);
+  if (worker == nullptr || worker != leaving) return;
   by_url_.erase(worker->url());
   by_id_.erase(worker->description().id);
   {

@@ -229,8 +229,8 @@ def test_patched_key_is_used_for_requests_and_probes():
         assert running.chat(model="keyed")[0] == 200
         assert worker.requests[-1].header("authorization") == "Bearer old"
         assert call(running, "PATCH", f"/workers/{worker_id}", {"api_key": "new"})[0] == 202
-        assert running.chat(model="keyed")[0] == 200
-        assert worker.requests[-1].header("authorization") == "Bearer new"
+        wait_for(lambda: running.chat(model="keyed")[0] == 200 and worker.requests[-1].header("authorization") == "Bearer new",
+                 "a request with the new key")
         wait_for(lambda: any(probe.header("authorization") == "Bearer new" for probe in worker.probes), "a probe with the new key")
 
 
