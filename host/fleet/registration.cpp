@@ -128,13 +128,13 @@ void Registration::submit(const JobPtr& job, JobType type, Queued queued) {
     const bool is_update = job->replaces != nullptr;
     const std::uint64_t patience =
         is_update ? kUpdateLimit : seconds_to_ns(config_.server.worker_startup_timeout_secs);
-    job->give_up_at = control_.now() + patience;
+    const std::uint64_t delay =
+        is_update ? 0 : seconds_to_ns(config_.server.worker_startup_delay_secs);
+    job->give_up_at = control_.now() + delay + patience;
     control_.set_timer(&job->limit, job->give_up_at + (is_update ? 0 : kGrace));
     if (!job->candidate) {
       if (auto error = begin(*job); !error.empty()) return finish(*job, std::move(error));
     }
-    const std::uint64_t delay =
-        is_update ? 0 : seconds_to_ns(config_.server.worker_startup_delay_secs);
     if (delay == 0) return look(*job);
     table_.step_aside(job->number);
     control_.set_timer(&job->timer, control_.now() + delay);

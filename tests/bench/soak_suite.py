@@ -156,9 +156,7 @@ def half(args, directory, shedding, seconds):
             raise BenchError(f"{name}: {troubles.problem}")
         active = "smg_http_connections_active"
         wait_until(gateway.process, "the end of all requests", lambda: gateway.metric(active) == 0, 60)
-        deadline = time.monotonic() + 30
-        while gateway.descriptors() > before[1] + FILES_LEFT and time.monotonic() < deadline:
-            time.sleep(0.25)
+        wait_until(gateway.process, "the end of all connections", lambda: gateway.descriptors() <= before[1] + FILES_LEFT)
         counts = counted(gateway)
         print(f"== {name}: {seconds:.0f} s, {clients.sent():,} requests; {dict(troubles.counts)}")
         print(f"   clients: {dict(clients.tally)}; failures: {dict(clients.failures)}")

@@ -512,3 +512,14 @@ def test_names_of_a_worker_cannot_forge_log_lines_or_go_on_for_ever():
         text = running.log_path.read_bytes()
         assert b"\n2026-01-01 error forged" not in text and b"\x1b[31m" not in text
         assert rb"a\x0a2026-01-01 error forged\x1b[31m" in text and b"and 1016 more" in text
+
+
+def test_delay_before_the_first_look_does_not_use_up_the_time_to_come_up():
+    with Worker() as worker, Gateway([worker], server="worker_startup_delay_secs = 2\nworker_startup_timeout_secs = 2",
+                                     ready=False) as running:
+        wait_for(lambda: answers(running), "the gateway to listen")
+        # The first look fails, the second is still within the time.
+        worker.healthy = False
+        wait_for(lambda: worker.probes, "the first look")
+        worker.healthy = True
+        wait_registered(running, worker.url)
