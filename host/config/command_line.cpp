@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "host/config/nearest.hpp"
+#include "host/config/plugin_options.hpp"
 #include "host/config/settings.hpp"
 
 namespace smg {
@@ -172,10 +173,13 @@ std::string help_text(std::span<const smg_plugin* const> plugins) {
       if (!headed)
         out << "\n[plugin " << std::string_view(plugin->name.data, plugin->name.size) << "]\n";
       headed = true;
-      append_flag(out, {option.flag.data, option.flag.size},
-                  option.type == SMG_OPTION_BOOL ? "" : "VALUE",
-                  {option.help.data, option.help.size},
+      const std::string_view value = option.type == SMG_OPTION_BOOL ? "" : "VALUE";
+      const auto names = flags_of(option);
+      append_flag(out, names.front(), value, {option.help.data, option.help.size},
                   {option.default_value.data, option.default_value.size});
+      for (std::size_t n = 1; n < names.size(); ++n) {
+        append_flag(out, names[n], value, "the same", "");
+      }
     }
   }
   return out.str();

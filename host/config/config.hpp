@@ -172,6 +172,8 @@ struct Config {
 
   // For every loaded plugin, by kind (SMG_KIND_*) and name.
   std::map<std::pair<std::uint32_t, std::string>, PluginOptions> plugin_options;
+  // The same for instances that a worker's label asks for, whose defaults may differ.
+  std::map<std::pair<std::uint32_t, std::string>, PluginOptions> label_options;
   std::vector<std::string> warnings;  // legal, but worth a line in the log
 
   bool operator==(const Config&) const = default;

@@ -61,7 +61,15 @@ std::string describe_plugin(const smg_plugin& plugin) {
     for (std::uint32_t c = 0; c < option.choice_count; ++c)
       out << (c == 0 ? ": " : ", ") << text(option.choices[c]);
     out << ")\n";
-    if (option.flag.size > 0) out << "      flag: --" << text(option.flag) << "\n";
+    if (option.label_default.size > 0) {
+      out << "      default where a worker's label asks for the policy: "
+          << text(option.label_default) << "\n";
+    }
+    const auto flags = flags_of(option);
+    for (std::size_t n = 0; n < flags.size(); ++n) {
+      out << (n == 0 ? "      flag: --" : ", --") << flags[n];
+    }
+    if (!flags.empty()) out << "\n";
   }
   return out.str();
 }

@@ -22,30 +22,47 @@ std::string title(const smg_plugin& plugin) {
   return std::string(plugin_kind_name(plugin.kind)) + " " + std::string(text(plugin.name));
 }
 
-PluginOptions& options_in(Draft& draft, const smg_plugin& plugin) {
-  return draft.config.plugin_options[{plugin.kind, std::string(text(plugin.name))}];
+// What the operator sets holds for every instance, whoever asked for it.
+void set_option(Draft& draft, const smg_plugin& plugin, std::string_view option,
+                const OptionValue& value) {
+  const std::pair key{plugin.kind, std::string(text(plugin.name))};
+  draft.config.plugin_options[key][std::string(option)] = value;
+  draft.config.label_options[key][std::string(option)] = value;
+}
+
+// One default of an option, into `options`.
+void read_default(Draft& draft, const smg_plugin& plugin, const smg_option& option, smg_view value,
+                  PluginOptions& options) {
+  if (value.size == 0) return;
+  ParseFailure failure;
+  const Node node = parse_value(text(value), failure);
+  std::string reason = failure.reason;
+  OptionValue read;
+  if (reason.empty() && read_value(option_setting(option), node, read, reason)) {
+    options[std::string(text(option.name))] = std::move(read);
+  } else {
+    draft.problems.add("plugin " + title(plugin) + ": its option " +
+                       std::string(text(option.name)) + " declares the default " +
+                       std::string(text(value)) + ": " + reason);
+  }
 }
 
 void read_defaults(Draft& draft, const smg_plugin& plugin) {
-  auto& options = options_in(draft, plugin);
+  const std::pair key{plugin.kind, std::string(text(plugin.name))};
+  auto& options = draft.config.plugin_options[key];
+  auto& by_label = draft.config.label_options[key];
   for (const auto& option : options_of(plugin)) {
-    const std::string name(text(option.name));
-    if (const auto flag = text(option.flag); find_flag(flag) != nullptr) {
-      draft.problems.add("plugin " + title(plugin) + ": its option " + name + " declares --" +
-                         std::string(flag) + ", which is a flag of the gateway itself");
+    for (const auto flag : flags_of(option)) {
+      if (find_flag(flag) == nullptr) continue;
+      draft.problems.add("plugin " + title(plugin) + ": its option " +
+                         std::string(text(option.name)) + " declares --" + std::string(flag) +
+                         ", which is a flag of the gateway itself");
     }
-    if (option.default_value.size == 0) continue;
-    ParseFailure failure;
-    const Node node = parse_value(text(option.default_value), failure);
-    std::string reason = failure.reason;
-    OptionValue value;
-    if (reason.empty() && read_value(option_setting(option), node, value, reason)) {
-      options[name] = std::move(value);
-    } else {
-      draft.problems.add("plugin " + title(plugin) + ": its option " + name +
-                         " declares the default " + std::string(text(option.default_value)) + ": " +
-                         reason);
-    }
+    read_default(draft, plugin, option, option.default_value, options);
+  }
+  by_label = options;
+  for (const auto& option : options_of(plugin)) {
+    read_default(draft, plugin, option, option.label_default, by_label);
   }
 }
 
@@ -76,7 +93,7 @@ void read_table(Draft& draft, PluginSpan plugins, const PluginTable& table) {
     std::string reason;
     const auto& option = options_of(**found)[static_cast<std::size_t>(place - keys.begin())];
     if (read_value(option_setting(option), child, value, reason)) {
-      options_in(draft, **found)[child.key] = std::move(value);
+      set_option(draft, **found, child.key, value);
     } else {
       draft.problems.add(key + " = " + printable_value(child) + ": " + reason);
     }
@@ -97,7 +114,7 @@ void report_unknown(Draft& draft, PluginSpan plugins, const std::string& flag) {
   }
   for (const auto* plugin : plugins) {
     for (const auto& option : options_of(*plugin)) {
-      if (option.flag.size > 0) known.push_back(text(option.flag));
+      for (const auto name : flags_of(option)) known.push_back(name);
     }
   }
   draft.problems.add("--" + printable_text(flag) + ": unknown flag" + suggestion(flag, known) +
@@ -109,7 +126,8 @@ void read_flag(Draft& draft, PluginSpan plugins, const FlagUse& use) {
   bool found = false;
   for (const auto* plugin : plugins) {
     for (const auto& option : options_of(*plugin)) {
-      if (text(option.flag) != use.name) continue;
+      const auto names = flags_of(option);
+      if (std::find(names.begin(), names.end(), use.name) == names.end()) continue;
       found = true;
       OptionValue value;
       std::string reason;
@@ -117,7 +135,7 @@ void read_flag(Draft& draft, PluginSpan plugins, const FlagUse& use) {
       if (use.count > 1 && !setting.takes_many()) {
         reason = "is given " + std::to_string(use.count) + " times";
       } else if (read_value(setting, use.words, value, reason)) {
-        options_in(draft, *plugin)[std::string(text(option.name))] = std::move(value);
+        set_option(draft, *plugin, text(option.name), value);
         continue;
       }
       draft.problems.add(printable_flag(use) + ": " + reason);
@@ -133,6 +151,17 @@ std::string_view plugin_kind_name(std::uint32_t kind) {
   return kind == SMG_KIND_POLICY ? "policy" : kind == SMG_KIND_TRANSPORT ? "transport" : "monitor";
 }
 
+std::vector<std::string_view> flags_of(const smg_option& option) {
+  std::vector<std::string_view> names;
+  std::string_view rest = text(option.flag);
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    names.push_back(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return names;
+}
+
 std::uint32_t kind_of(std::string_view name) {
   for (const auto kind : {SMG_KIND_POLICY, SMG_KIND_TRANSPORT, SMG_KIND_MONITOR}) {
     if (plugin_kind_name(kind) == name) return kind;
@@ -146,7 +175,6 @@ Setting option_setting(const smg_option& option) {
                                            SettingKind::kTexts};
   Setting setting;
   setting.key = text(option.name);
-  setting.flag = text(option.flag);
   setting.help = text(option.help);
   setting.kind = kKinds[std::clamp(option.type, SMG_OPTION_BOOL, SMG_OPTION_STRING_LIST) - 1];
   setting.minimum = -std::numeric_limits<double>::max();

@@ -20,8 +20,11 @@ std::uint32_t kind_of(std::string_view name);
 // shown. Valid as long as the descriptor.
 Setting option_setting(const smg_option& option);
 
-// Fills draft.config.plugin_options for all plugins: defaults, then tables, then flags. What does
-// not fit is added to draft.problems.
+// Names of the option's command-line flag, without dashes.
+std::vector<std::string_view> flags_of(const smg_option& option);
+
+// Fills draft.config.plugin_options and label_options for all plugins: defaults, then tables, then
+// flags. What does not fit is added to draft.problems.
 void read_plugin_options(Draft& draft, std::span<const smg_plugin* const> plugins);
 
 // Adds a problem for each worker whose scheme no transport speaks.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <set>
@@ -18,7 +19,7 @@ constexpr std::uint64_t kMaxText = 4096;
 // What ABI 0.1 had of each struct: the least that a library may bring.
 constexpr std::size_t kLibrarySize = sizeof(smg_library);
 constexpr std::size_t kPluginSize = sizeof(smg_plugin);
-constexpr std::size_t kOptionSize = sizeof(smg_option);
+constexpr std::size_t kOptionSize = offsetof(smg_option, label_default);
 
 std::string version_text(unsigned major, unsigned minor) {
   return std::to_string(major) + "." + std::to_string(minor);
@@ -99,7 +100,8 @@ std::string take_options(const smg_plugin& source, Plugin& plugin) {
     }
     const std::string label = "option '" + std::string(text(option.name)) + "' ";
     if (!names.insert(text(option.name)).second) return label + "is declared twice";
-    if (!valid_view(option.default_value) || !valid_view(option.help) || !valid_view(option.flag)) {
+    if (!valid_view(option.default_value) || !valid_view(option.help) || !valid_view(option.flag) ||
+        !valid_view(option.label_default)) {
       return label + "has a broken text";
     }
     if (auto problem = option_problem(option); !problem.empty()) return label + problem;
@@ -123,8 +125,8 @@ std::string missing(const char* table, std::initializer_list<Function> functions
 }
 
 std::string policy_problem(const smg_policy_api& api) {
-  constexpr std::uint32_t kKnown =
-      SMG_NEEDS_TEXT | SMG_NEEDS_TOKENS | SMG_NEEDS_HEADERS | SMG_NEEDS_LOADS;
+  constexpr std::uint32_t kKnown = SMG_NEEDS_TEXT | SMG_NEEDS_TOKENS | SMG_NEEDS_HEADERS |
+                                   SMG_NEEDS_LOADS | SMG_KEEPS_ROUTING_KEYS;
   if ((api.needs & ~kKnown) != 0) {
     return "its smg_policy_api has unknown bits in needs: " + std::to_string(api.needs);
   }

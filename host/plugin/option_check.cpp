@@ -92,10 +92,16 @@ std::string default_problem(const smg_option& option) {
   return problem.empty() ? problem : "has the default " + given + ", which " + problem;
 }
 
+// One name, or several with commas between.
 bool valid_flag(std::string_view flag) {
-  return std::all_of(flag.begin(), flag.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
+  if (flag.empty()) return true;
+  char last = ',';
+  for (const char c : flag) {
+    if (c != ',' && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-') return false;
+    if (c == ',' && last == ',') return false;
+    last = c;
+  }
+  return last != ',';
 }
 
 }  // namespace
@@ -120,7 +126,7 @@ std::string option_problem(const smg_option& option) {
   }
   if (!valid_flag(text(option.flag))) {
     return "has the flag '" + std::string(text(option.flag)) +
-           "'; flags are [a-z0-9-]+ without leading dashes";
+           "'; flags are [a-z0-9-]+ without leading dashes, several with commas between";
   }
   return default_problem(option);
 }

@@ -2,8 +2,9 @@
 // moved.
 //
 // For plugins that only need to be told things: policies and monitors. A transport needs loops that
-// run: test_loop.hpp. Every thread is off-loop unless OnLoop says otherwise. Log lines, metrics and
-// events are kept for the test to look at; options are those that the test sets.
+// run: test_loop.hpp. Every thread is off-loop unless OnLoop says otherwise. Timers fire in
+// advance(), on the thread that calls it. Log lines, metrics and events are kept for the test to
+// look at; options are the defaults of a descriptor (set_defaults) and those that the test sets.
 #pragma once
 
 #include <atomic>
@@ -47,11 +48,37 @@ class FakeHost {
   const smg_host* raw() const { return &raw_; }
 
   std::atomic<std::uint64_t> time{1};
-  // Given before create(). Strings as they are, lists unsupported.
+  // Given before create(). Strings as they are.
   std::map<std::string, bool, std::less<>> bools;
   std::map<std::string, std::int64_t, std::less<>> ints;
   std::map<std::string, double, std::less<>> floats;
   std::map<std::string, std::string, std::less<>> strings;
+  std::map<std::string, std::vector<std::string>, std::less<>> lists;
+
+  // Moves the clock and fires the timers that become due, in their order, as the control loop.
+  void advance(std::uint64_t nanoseconds) {
+    const OnLoop control(loops_ - 1);
+    const std::uint64_t end = time + nanoseconds;
+    for (;;) {
+      smg_timer* next = nullptr;
+      {
+        const std::lock_guard lock(mutex_);
+        for (smg_timer* timer : timers_) {
+          if (timer->due <= end && (next == nullptr || timer->due < next->due)) next = timer;
+        }
+        if (next == nullptr) break;
+        std::erase(timers_, next);
+        next->host_link = nullptr;
+      }
+      if (next->due > time) time = next->due;
+      next->fired(next);
+    }
+    time = end;
+  }
+  std::size_t timer_count() const {
+    const std::lock_guard lock(mutex_);
+    return timers_.size();
+  }
 
   std::vector<std::string> log_lines() const {
     const std::lock_guard lock(mutex_);
@@ -100,6 +127,9 @@ class FakeHost {
   std::vector<std::pair<std::string, double>> series_;
   std::vector<Subscriber> subscribers_;
   std::uint64_t last_handle_ = 0;
+  std::vector<smg_timer*> timers_;
+  smg_timer* set_mark_ = nullptr;  // what host_link of a set timer points to
+  std::vector<smg_view> list_views_;
 
   static FakeHost& of(const smg_host* host) { return *static_cast<FakeHost*>(host->context); }
   static std::string text(smg_view view) { return {view.data, view.size}; }
@@ -151,7 +181,18 @@ class FakeHost {
         *value = {found->second.data(), found->second.size()};
         return SMG_OK;
       },
-      [](const smg_host*, smg_view, const smg_view**, std::uint32_t*) { return SMG_E_NOT_FOUND; }};
+      [](const smg_host* host, smg_view name, const smg_view** values, std::uint32_t* count) {
+        const auto found = of(host).lists.find(text(name));
+        if (found == of(host).lists.end()) return SMG_E_NOT_FOUND;
+        // Good until the next call, which is all that a plugin under test needs.
+        of(host).list_views_.clear();
+        for (const auto& value : found->second) {
+          of(host).list_views_.push_back({value.data(), value.size()});
+        }
+        *values = of(host).list_views_.data();
+        *count = static_cast<std::uint32_t>(of(host).list_views_.size());
+        return SMG_OK;
+      }};
 
   static constexpr smg_metrics_service kMetrics = {
       sizeof(smg_metrics_service),
@@ -202,18 +243,29 @@ class FakeHost {
                       [&](const Subscriber& each) { return each.handle == handle; });
       }};
 
-  // count() and current() only: nothing that a policy may use needs a loop that runs.
-  static constexpr smg_loop_service kLoop = {sizeof(smg_loop_service),
-                                             0,
-                                             [](const smg_host* host) { return of(host).loops_; },
-                                             [](const smg_host*) { return OnLoop::current(); },
-                                             nullptr,
-                                             nullptr,
-                                             nullptr,
-                                             nullptr,
-                                             nullptr,
-                                             nullptr,
-                                             nullptr};
+  // Watches, posts and scratch are for plugins that need a loop that runs.
+  static constexpr smg_loop_service kLoop = {
+      sizeof(smg_loop_service),
+      0,
+      [](const smg_host* host) { return of(host).loops_; },
+      [](const smg_host*) { return OnLoop::current(); },
+      nullptr,
+      nullptr,
+      [](const smg_host* host, smg_timer* timer, std::uint64_t due) {
+        const std::lock_guard lock(of(host).mutex_);
+        std::erase(of(host).timers_, timer);
+        timer->due = due;
+        timer->host_link = &of(host).set_mark_;
+        of(host).timers_.push_back(timer);
+      },
+      [](const smg_host* host, smg_timer* timer) {
+        const std::lock_guard lock(of(host).mutex_);
+        std::erase(of(host).timers_, timer);
+        timer->host_link = nullptr;
+      },
+      nullptr,
+      nullptr,
+      nullptr};
 };
 
 }  // namespace smg::test

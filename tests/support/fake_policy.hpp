@@ -38,6 +38,10 @@ class LoadedPolicy {
   LoadedPolicy& operator=(const LoadedPolicy&) = delete;
 
   const smg_plugin& plugin() const { return *plugin_; }
+  // Membership, as the host tells it; either may be nullptr.
+  void pool_changed(const smg_pool* before, const smg_pool* after) const {
+    if (api_->pool_changed != nullptr) api_->pool_changed(self_, before, after);
+  }
   const smg_policy_api& api() const { return *api_; }
   void* self() const { return self_; }
 

@@ -64,6 +64,22 @@ class FakeFleet {
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
   smg_worker_live& live(std::uint32_t number) { return members_[number].live; }
+  smg_worker& worker(std::uint32_t number) { return members_[number].worker; }
+  const std::string& url(std::uint32_t number) const { return members_[number].url; }
+  void set_in_flight(std::uint32_t number, std::uint32_t requests) {
+    __atomic_store_n(&members_[number].live.in_flight, requests, __ATOMIC_RELAXED);
+  }
+  // A report of those figures, the next in its worker's sequence.
+  void report(std::uint32_t number, std::int64_t waiting_requests, std::int64_t waiting_tokens,
+              double throughput, double usage) {
+    smg_worker_live& live = members_[number].live;
+    live.waiting_requests = waiting_requests;
+    live.waiting_uncached_tokens = waiting_tokens;
+    live.throughput = throughput;
+    live.token_usage = usage;
+    ++live.report_sequence;
+    __atomic_store_n(&live.report_valid, 1u, __ATOMIC_RELEASE);
+  }
 
   void set_state(std::uint32_t number, std::uint32_t state) {
     __atomic_add_fetch(&epoch_, 1, __ATOMIC_RELAXED);

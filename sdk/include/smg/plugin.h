@@ -38,7 +38,11 @@ typedef struct smg_option {
   const smg_view* choices;     // for STRING and STRING_LIST: the only values allowed
   uint32_t choice_count;       // 0: any text
   uint32_t exclusive_minimum;  // 1: the value must be above `minimum`, not at it
-  smg_view flag;               // command-line flag without the dashes, empty: none
+  smg_view flag;               // command-line flag without the dashes, empty: none; further names
+                               // of it behind commas
+  // Policies: the default of an instance that a worker's label `policy` asks for; empty: the same
+  // as default_value. Since ABI 0.2.
+  smg_view label_default;
 } smg_option;
 
 #define SMG_PLUGIN_UNLOADABLE \

@@ -17,6 +17,10 @@
 #define SMG_NEEDS_TOKENS 2u
 #define SMG_NEEDS_HEADERS 4u
 #define SMG_NEEDS_LOADS 8u
+// No need but a statement in the same word: the policy itself keeps requests with the same routing
+// key together, so the gateway's own stickiness (routing_key_override) stays out of its way. With
+// that switched on, such a policy is given the key out of the body (`rid`) before that of a header.
+#define SMG_KEEPS_ROUTING_KEYS 16u
 
 // The leg of a disaggregated request.
 #define SMG_LEG_SINGLE 0u
@@ -54,8 +58,12 @@ typedef struct smg_policy_api {
   // SMG_OK: *index is the choice. SMG_NO_CHOICE: none may take it. Anything else counts as a fault.
   smg_status (*select)(void* self, const smg_policy_request* request, const smg_pool* pool,
                        uint32_t* index);
-  // [control] Membership of a pool changed; either may be NULL (created, gone). The old pool lives
-  // for the call only. May be NULL. Runs concurrently with select.
+  // [control] Membership of a pool changed, or the description of a member; either may be NULL
+  // (created, gone). Called before select is given `after`, for every pool that this instance
+  // chooses from: one for each model, and that of all workers, for requests that name no model
+  // (`unknown`). Members are the same if their url is. May be NULL. Runs concurrently with select,
+  // which requests on their way may still call with an older pool; the pools themselves may not be
+  // kept.
   void (*pool_changed)(void* self, const smg_pool* before, const smg_pool* after);
   // [loop] A request was sent to `worker` on this policy's advice, and ended. May be NULL.
   void (*dispatched)(void* self, const smg_policy_request* request, const smg_worker* worker);

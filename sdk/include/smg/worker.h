@@ -52,6 +52,8 @@ typedef struct smg_worker_live {
   uint32_t tracked_load;            // of these, the streams that count for liveness
   uint64_t dispatched;              // requests ever sent to it
   uint64_t reserved[6];
+  uint32_t routing_keys;  // distinct routing keys of the requests in flight
+  uint32_t reserved_keys;
 } smg_worker_live;
 
 typedef struct smg_label {
@@ -113,6 +115,10 @@ static inline int smg_pool_eligible(const smg_pool* pool, uint32_t i) {
 
 static inline uint32_t smg_worker_in_flight(const smg_worker_live* live) {
   return __atomic_load_n(&live->in_flight, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t smg_worker_routing_keys(const smg_worker_live* live) {
+  return __atomic_load_n(&live->routing_keys, __ATOMIC_RELAXED);
 }
 
 // As long as this number and pool->generation stay the same, so does the set of eligible workers: a

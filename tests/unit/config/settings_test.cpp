@@ -191,6 +191,7 @@ TEST_CASE("an empty file gives the defaults") {
   REQUIRE(config);
   Config expected;
   expected.plugin_options = config.value->plugin_options;
+  expected.label_options = config.value->label_options;
   CHECK(*config.value == expected);
 }
 

@@ -39,6 +39,7 @@ struct OptionAbout {
   std::span<const smg_view> choices = {};
   bool exclusive_minimum = false;
   std::string_view flag = {};
+  std::string_view label_default = {};
 };
 
 constexpr smg_option option(uint32_t type, std::string_view name, const OptionAbout& about) {
@@ -52,7 +53,8 @@ constexpr smg_option option(uint32_t type, std::string_view name, const OptionAb
           .choices = about.choices.data(),
           .choice_count = static_cast<uint32_t>(about.choices.size()),
           .exclusive_minimum = about.exclusive_minimum ? 1u : 0u,
-          .flag = view(about.flag)};
+          .flag = view(about.flag),
+          .label_default = view(about.label_default)};
 }
 
 constexpr smg_option bool_option(std::string_view name, const OptionAbout& about) {

@@ -61,6 +61,7 @@ class Pool {
   const smg_worker_live& live(uint32_t index) const { return *raw_->live[index]; }
   bool eligible(uint32_t index) const { return smg_pool_eligible(raw_, index) != 0; }
   uint32_t in_flight(uint32_t index) const { return smg_worker_in_flight(raw_->live[index]); }
+  uint32_t routing_keys(uint32_t index) const { return smg_worker_routing_keys(raw_->live[index]); }
   std::string_view model() const { return text(raw_->model); }
   // Together they name a set of eligible workers: see smg/worker.h, and smg/cpp/eligible.hpp to
   // make use of it.
