@@ -74,25 +74,43 @@ void Gateway::announce_plugin(const PluginInstance& instance, std::string_view s
   bus_.publish(event.event);
 }
 
-std::string Gateway::create_policy(const std::string& name) {
-  if (policies_.contains(name)) return {};
+std::shared_ptr<const PolicyRef> Gateway::make_policy(std::string_view name,
+                                                      PolicyChoice::Options which,
+                                                      std::string& error) {
+  struct Running : smg_task {
+    Loop* control;
+    std::unique_ptr<PluginInstance> instance;
+    PolicyRef ref;
+  };
   const auto plugin = plugins_.find(SMG_KIND_POLICY, name);
-  if (plugin == nullptr) return "no plugin offers the policy '" + name + "'";
-  std::string error;
-  const auto options = config_.plugin_options.find({SMG_KIND_POLICY, name});
+  if (plugin == nullptr) {
+    error = "no plugin offers the policy '" + std::string(name) + "'";
+    return nullptr;
+  }
+  const auto& tables =
+      which == PolicyChoice::Options::configured ? config_.plugin_options : config_.label_options;
+  const auto options = tables.find({SMG_KIND_POLICY, std::string(name)});
   auto instance = PluginInstance::create(
-      plugin, services(),
-      options == config_.plugin_options.end() ? PluginOptions{} : options->second, nullptr, error);
-  if (instance == nullptr) return error;
+      plugin, services(), options == tables.end() ? PluginOptions{} : options->second, nullptr,
+      error);
+  if (instance == nullptr) return nullptr;
   announce_plugin(*instance, "running");
-  PolicyEntry& entry = policies_[name];
-  entry.ref.api = &instance->policy();
-  entry.ref.self = instance->self();
-  entry.ref.name = name;
-  entry.ref.needs = instance->policy().needs;
-  entry.ref.faults = families_.plugin_faults.with({name, "selection"});
-  entry.instance = std::move(instance);
-  return {};
+  const std::shared_ptr<Running> running(new Running{}, [](Running* last) {
+    last->run = [](smg_task* task) { delete static_cast<Running*>(task); };
+    if (Loop::current() == last->control) {
+      delete last;
+    } else {
+      last->control->post(last);
+    }
+  });
+  running->control = &loops_.control();
+  running->ref.api = &instance->policy();
+  running->ref.self = instance->self();
+  running->ref.name = name;
+  running->ref.needs = instance->policy().needs;
+  running->ref.faults = families_.plugin_faults.with({std::string(name), "selection"});
+  running->instance = std::move(instance);
+  return {running, &running->ref};
 }
 
 const TransportRef* Gateway::transport_for(const WorkerSpec& spec, std::string& error) {
@@ -127,14 +145,16 @@ const TransportRef* Gateway::transport_for(const WorkerSpec& spec, std::string& 
 }
 
 std::string Gateway::create_parts() {
-  if (auto error = create_policy(config_.policy.name); !error.empty()) return error;
-  for (const auto& [model, name] : config_.policy.models) {
-    if (auto error = create_policy(name); !error.empty()) return error;
-  }
+  policies_ = std::make_unique<PolicyChoice>(
+      config_.policy, plugins_.names(SMG_KIND_POLICY),
+      [this](std::string_view name, PolicyChoice::Options which, std::string& problem) {
+        return make_policy(name, which, problem);
+      });
+  if (auto error = policies_->prepare(); !error.empty()) return error;
   registry_ = std::make_unique<Registry>(
       endpoints_, families_, bus_,
-      [this](std::string_view model) {
-        return &policies_.find(config_.policy.name_for(model))->second.ref;
+      [this](std::string_view model, const Worker* first) {
+        return policies_->choose(model, first);
       },
       [this] { loops_.control().defer(&publish_); });
   registry_->observe(this);
@@ -152,6 +172,10 @@ std::string Gateway::create_parts() {
         return transport_for(spec, problem);
       });
   admin_ = std::make_unique<AdminApi>(control, *registry_, *registration_, *load_poller_, *calls_);
+  if (config_.routing_key_override.enabled) {
+    sticky_ = std::make_unique<StickyKeys>(config_.routing_key_override, families_);
+    sticky_->start(control);
+  }
   for (const auto& spec : config_.workers) {
     std::string error;
     if (transport_for(spec, error) == nullptr) return error;
@@ -205,6 +229,7 @@ void Gateway::check(smg_timer* timer) {
 // Nobody looks at the fleet any more; what runs through the transports is cancelled.
 void Gateway::end_parts() {
   loops_.control().clear_timer(&check_);
+  if (sticky_ != nullptr) sticky_->stop();
   registry_->observe(nullptr);
   desk_.loads = nullptr;
   admin_.reset();
@@ -239,7 +264,8 @@ std::string Gateway::start() {
   metrics_listener_ =
       MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port, error);
   if (metrics_listener_ == nullptr) return error;
-  listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, *admin_, config_);
+  listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, *admin_,
+                                         sticky_.get(), config_);
   if (error = listener_->open(); !error.empty()) return error;
   smg_event_change event{};
   event.event.struct_size = sizeof event;
@@ -282,7 +308,7 @@ Gateway::~Gateway() {
       spdlog::warn("a transport did not let go of all its workers");
     }
   }
-  if (!policies_.empty() || !transports_.empty()) {
+  if (policies_ != nullptr) {
     loops_.run_on(loops_.data_count(), [&] {
       // Plugins first: until they are gone they may use what the desk offers.
       monitors_.clear();
@@ -290,7 +316,7 @@ Gateway::~Gateway() {
       desk_ = {};
       calls_.reset();
       registry_.reset();
-      policies_.clear();
+      policies_.reset();
     });
   }
   metrics_listener_.reset();

@@ -15,6 +15,7 @@
 #include "host/fleet/calls.hpp"
 #include "host/fleet/endpoint.hpp"
 #include "host/fleet/health_checker.hpp"
+#include "host/fleet/policy_choice.hpp"
 #include "host/fleet/registration.hpp"
 #include "host/fleet/registry.hpp"
 #include "host/fleet_service.hpp"
@@ -27,6 +28,7 @@
 #include "host/metrics/listener.hpp"
 #include "host/plugin/instance.hpp"
 #include "host/plugin/registry.hpp"
+#include "host/routing/sticky_keys.hpp"
 
 namespace smg {
 
@@ -48,10 +50,6 @@ class Gateway final : private Registry::Observer {
   void shut_down(const std::atomic<bool>& hurry);
 
  private:
-  struct PolicyEntry {
-    std::unique_ptr<PluginInstance> instance;
-    PolicyRef ref;
-  };
   struct TransportEntry {
     std::unique_ptr<PluginInstance> instance;
     TransportRef ref;
@@ -65,7 +63,9 @@ class Gateway final : private Registry::Observer {
   };
 
   HostServices services();
-  std::string create_policy(const std::string& name);
+  // Whoever holds it last, on whatever thread, has the instance destroyed on the control thread.
+  std::shared_ptr<const PolicyRef> make_policy(std::string_view name, PolicyChoice::Options which,
+                                               std::string& error);
   // The transport for a worker, created at first use; nullptr and a sentence if there is none.
   const TransportRef* transport_for(const WorkerSpec& spec, std::string& error);
   std::string create_parts();     // [control]
@@ -86,7 +86,7 @@ class Gateway final : private Registry::Observer {
   Bus bus_;
   Resolver resolver_;
   Endpoints endpoints_;
-  std::map<std::string, PolicyEntry, std::less<>> policies_;
+  std::unique_ptr<PolicyChoice> policies_;
   std::map<std::string, TransportEntry, std::less<>> transports_;
   std::unique_ptr<Registry> registry_;
   Task publish_{};  // what changed in the registry during a turn
@@ -99,6 +99,7 @@ class Gateway final : private Registry::Observer {
   Timer check_{};  // liveness and breakers
   std::unique_ptr<Registration> registration_;
   std::unique_ptr<AdminApi> admin_;
+  std::unique_ptr<StickyKeys> sticky_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<MetricsListener> metrics_listener_;
 };

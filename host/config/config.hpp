@@ -66,6 +66,18 @@ struct PolicyConfig {
   bool operator==(const PolicyConfig&) const = default;
 };
 
+// Keeps requests with the same routing key at one worker, around any policy that does not do so
+// itself.
+struct RoutingKeyOverride {
+  bool enabled = false;
+  std::vector<std::string> headers{std::string(defaults::kRoutingKeyHeader)};
+  std::string assignment_mode{defaults::kAssignmentMode};
+  std::uint64_t max_idle_secs = defaults::kMaxIdleSecs;  // 0: for ever
+  std::uint64_t eviction_interval_secs = defaults::kEvictionIntervalSecs;
+
+  bool operator==(const RoutingKeyOverride&) const = default;
+};
+
 struct Overload {
   bool protection = defaults::kOverloadProtection;
   std::uint64_t waiting_requests = defaults::kOverloadWaitingRequests;
@@ -158,6 +170,7 @@ struct Config {
   Server server;
   Plugins plugins;
   PolicyConfig policy;
+  RoutingKeyOverride routing_key_override;
   Overload overload;
   Liveness liveness;
   LoadMonitor load_monitor;

@@ -38,6 +38,12 @@ inline constexpr bool kPluginWatch = true;
 // The documented default is cache_aware; until that plugin ships, the default is one that does.
 inline constexpr std::string_view kPolicy = "round_robin";
 
+// [routing_key_override]
+inline constexpr std::string_view kRoutingKeyHeader = "x-smg-routing-key";
+inline constexpr std::string_view kAssignmentMode = "delegate";
+inline constexpr std::uint64_t kMaxIdleSecs = 14'400;
+inline constexpr std::uint64_t kEvictionIntervalSecs = 120;
+
 // [overload]
 inline constexpr bool kOverloadProtection = true;
 inline constexpr std::uint64_t kOverloadWaitingRequests = 8;

@@ -172,6 +172,7 @@ void read_flags(Draft& draft, const std::vector<FlagUse>& flags) {
       draft.problems.add(printable_flag(use) + ": " + reason);
       continue;
     }
+    if (setting->shared) draft.plugin_flags.push_back(use);
     if (setting->off_flag == use.name) value = !std::get<bool>(value);
     setting->set(draft.config, value);
     draft.origins[std::string(setting->section) + "." + std::string(setting->key)] =

@@ -53,7 +53,8 @@ void read_defaults(Draft& draft, const smg_plugin& plugin) {
   auto& by_label = draft.config.label_options[key];
   for (const auto& option : options_of(plugin)) {
     for (const auto flag : flags_of(option)) {
-      if (find_flag(flag) == nullptr) continue;
+      const Setting* own = find_flag(flag);
+      if (own == nullptr || own->shared) continue;
       draft.problems.add("plugin " + title(plugin) + ": its option " +
                          std::string(text(option.name)) + " declares --" + std::string(flag) +
                          ", which is a flag of the gateway itself");
@@ -142,7 +143,7 @@ void read_flag(Draft& draft, PluginSpan plugins, const FlagUse& use) {
       return;
     }
   }
-  if (!found) report_unknown(draft, plugins, use.name);
+  if (!found && find_flag(use.name) == nullptr) report_unknown(draft, plugins, use.name);
 }
 
 }  // namespace

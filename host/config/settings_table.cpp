@@ -111,6 +111,10 @@ Setting alias(Setting setting, std::string_view name) {
   setting.alias = name;
   return setting;
 }
+Setting shared(Setting setting) {
+  setting.shared = true;
+  return setting;
+}
 Setting off(Setting setting, std::string_view flag) {
   setting.off_flag = flag;
   return setting;
@@ -253,6 +257,27 @@ const std::vector<Setting>& table() {
     add(checked(row("policy", "models", "", SMG_AT(policy.models),
                     "another policy for a model, by its name"),
                 check_not_empty));
+    add(alias(row("routing_key_override", "enabled", "routing-key-override",
+                  SMG_AT(routing_key_override.enabled),
+                  "keep requests with the same key at one worker, whatever the policy"),
+              "sticky-sessions"));
+    add(checked(
+        row("routing_key_override", "headers", "routing-key-headers",
+            SMG_AT(routing_key_override.headers), "headers that may bring a routing key, in order"),
+        check_header_names));
+    add(shared(one_of(row("routing_key_override", "assignment_mode", "assignment-mode",
+                          SMG_AT(routing_key_override.assignment_mode),
+                          "who chooses for a key that has no worker: delegate is the policy"),
+                      {"random", "min_load", "min_group", "delegate"})));
+    add(shared(alias(ranged(row("routing_key_override", "max_idle_secs", "max-idle-secs",
+                                SMG_AT(routing_key_override.max_idle_secs),
+                                "how long a key without requests is remembered; 0: for ever"),
+                            0, 4e9, ""),
+                     "sticky-key-idle-secs")));
+    add(shared(ranged(row("routing_key_override", "eviction_interval_secs", "eviction-interval",
+                          SMG_AT(routing_key_override.eviction_interval_secs),
+                          "pause between looks for such keys"),
+                      1, 4e9, "Must be > 0")));
     add(off(row("overload", "protection", "worker-overload-protection", SMG_AT(overload.protection),
                 "take overloaded workers out of routing"),
             "disable-worker-overload-protection"));

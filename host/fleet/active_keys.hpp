@@ -1,6 +1,7 @@
-// Which routing keys the requests that run on a worker have, for a gauge of how many differ.
+// Which routing keys the requests that run on a worker have, and how many of each.
 //
-// Any thread; only requests with a key come here.
+// How many keys differ is shown in a gauge and in the live block, where policies read it. Any
+// thread; only requests with a key come here.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,9 @@ namespace smg {
 
 class ActiveKeys {
  public:
+  // `distinct`: where policies read how many keys differ.
+  explicit ActiveKeys(std::uint32_t& distinct) : distinct_(distinct) {}
+
   // From now on it is shown.
   void show_in(Series gauge) {
     const std::lock_guard lock(mutex_);
@@ -30,13 +34,20 @@ class ActiveKeys {
     running_.erase(found);
     show();
   }
+  std::uint32_t running(std::uint64_t key_hash) {
+    const std::lock_guard lock(mutex_);
+    const auto found = running_.find(key_hash);
+    return found == running_.end() ? 0 : found->second;
+  }
 
  private:
   // Under the lock, so that changes cannot be shown out of order.
   void show() {
+    __atomic_store_n(&distinct_, static_cast<std::uint32_t>(running_.size()), __ATOMIC_RELAXED);
     if (gauge_) gauge_.set(static_cast<double>(running_.size()));
   }
 
+  std::uint32_t& distinct_;
   Series gauge_;
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, std::uint32_t> running_;

@@ -16,7 +16,7 @@ Registry::Registry(Endpoints& endpoints, Families& families, Bus& bus, PolicyFor
       policy_for_(std::move(policy_for)),
       publish_soon_(std::move(publish_soon)) {
   auto empty = std::make_shared<FleetSnapshot>();
-  empty->all = make_pool("unknown", {});
+  empty->all = make_pool("unknown", {}, policy_for_("unknown", nullptr));
   empty->needs = empty->all->policy->needs;
   snapshot_ = std::move(empty);
 }

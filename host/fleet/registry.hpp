@@ -36,8 +36,11 @@ struct Candidate {
 
 class Registry {
  public:
-  // Which policy chooses for a model. The answer must outlive the registry.
-  using PolicyFor = std::function<const PolicyRef*(std::string_view model)>;
+  // [control] Which policy chooses for a model that is new; `first` is the first of its workers.
+  // For `unknown`, which any worker serves, nullptr. The choice holds until the last worker of the
+  // model has left.
+  using PolicyFor =
+      std::function<std::shared_ptr<const PolicyRef>(std::string_view model, const Worker* first)>;
 
   // `publish_soon` is told once when there is something to publish and has publish() called on the
   // control thread; without it every change is published at once.
@@ -121,9 +124,10 @@ class Registry {
   // lock.
   bool flag(const Worker& worker, bool overloaded);
   std::shared_ptr<const FleetSnapshot> make_snapshot();
-  void tell_policies(const FleetSnapshot& before, const FleetSnapshot& now) const;
+  static void tell_policies(const FleetSnapshot& before, const FleetSnapshot& now);
   std::shared_ptr<const Pool> make_pool(std::string_view model,
-                                        std::vector<std::shared_ptr<Worker>> members);
+                                        std::vector<std::shared_ptr<Worker>> members,
+                                        std::shared_ptr<const PolicyRef> policy);
   void announce(std::uint32_t type, const Worker& worker);
   void announce_verdict(const Worker& worker, bool overloaded);
 

@@ -11,13 +11,13 @@ void Registry::publish() {
   if (!dirty_) return;
   dirty_ = false;
   const std::shared_ptr<const FleetSnapshot> now = make_snapshot();
-  std::shared_ptr<const FleetSnapshot> before;
+  // Policies first: nobody chooses from a pool that its policy has not heard of.
+  tell_policies(*snapshot_, *now);
   {
     const std::lock_guard lock(mutex_);
-    before = std::exchange(snapshot_, now);
+    snapshot_ = now;
     generation_.store(now->generation, std::memory_order_release);
   }
-  tell_policies(*before, *now);
   for (const auto& worker : std::exchange(coming_, {})) {
     if (find(worker->view().ref) == worker) set_status(*worker, SMG_STATUS_READY);
   }
@@ -35,11 +35,14 @@ std::shared_ptr<const FleetSnapshot> Registry::make_snapshot() {
     const auto known = snapshot_->pools.find(model);
     if (known != snapshot_->pools.end() && known->second->members == members) {
       next->pools.emplace(model, known->second);
-    } else {
-      families_.worker_pool_size.with({"regular", "http", model})
-          .set(static_cast<double>(members.size()));
-      next->pools.emplace(model, make_pool(model, std::move(members)));
+      continue;
     }
+    families_.worker_pool_size.with({"regular", "http", model})
+        .set(static_cast<double>(members.size()));
+    auto policy = known != snapshot_->pools.end() ? known->second->policy
+                  : model == "unknown"            ? snapshot_->all->policy
+                                                  : policy_for_(model, members.front().get());
+    next->pools.emplace(model, make_pool(model, std::move(members), std::move(policy)));
   }
   for (const auto& [model, pool] : snapshot_->pools) {
     if (!next->pools.contains(model)) {
@@ -51,34 +54,35 @@ std::shared_ptr<const FleetSnapshot> Registry::make_snapshot() {
       for (const auto& alias : card.aliases) next->aliases.emplace(alias, card.id);
     }
   }
-  next->all = make_pool("unknown", workers_);
+  next->all = make_pool("unknown", workers_, snapshot_->all->policy);
   next->needs = next->all->policy->needs;
   for (const auto& [model, pool] : next->pools) next->needs |= pool->policy->needs;
   next->generation = snapshot_->generation + 1;
   return next;
 }
 
-void Registry::tell_policies(const FleetSnapshot& before, const FleetSnapshot& now) const {
-  const auto tell = [](const Pool& pool, const smg_pool* old_view, const smg_pool* new_view) {
-    if (pool.policy->api->pool_changed != nullptr) {
-      pool.policy->api->pool_changed(pool.policy->self, old_view, new_view);
-    }
+void Registry::tell_policies(const FleetSnapshot& before, const FleetSnapshot& now) {
+  const auto tell = [](const PolicyRef& policy, const Pool* old_pool, const Pool* new_pool) {
+    if (policy.api->pool_changed == nullptr || old_pool == new_pool) return;
+    policy.api->pool_changed(policy.self, old_pool == nullptr ? nullptr : &old_pool->view,
+                             new_pool == nullptr ? nullptr : &new_pool->view);
   };
+  // Requests for `unknown` go to `all`, not to the workers whose model nobody knows.
   for (const auto& [model, pool] : now.pools) {
+    if (model == "unknown") continue;
     const auto old = before.pools.find(model);
-    if (old == before.pools.end()) {
-      tell(*pool, nullptr, &pool->view);
-    } else if (old->second != pool) {
-      tell(*pool, &old->second->view, &pool->view);
-    }
+    tell(*pool->policy, old == before.pools.end() ? nullptr : old->second.get(), pool.get());
   }
   for (const auto& [model, pool] : before.pools) {
-    if (!now.pools.contains(model)) tell(*pool, &pool->view, nullptr);
+    if (model != "unknown" && !now.pools.contains(model)) tell(*pool->policy, pool.get(), nullptr);
   }
+  const auto present = [](const Pool& all) { return all.members.empty() ? nullptr : &all; };
+  tell(*now.all->policy, present(*before.all), present(*now.all));
 }
 
 std::shared_ptr<const Pool> Registry::make_pool(std::string_view model,
-                                                std::vector<std::shared_ptr<Worker>> members) {
+                                                std::vector<std::shared_ptr<Worker>> members,
+                                                std::shared_ptr<const PolicyRef> policy) {
   auto pool = std::make_shared<Pool>();
   pool->model = model;
   pool->members = std::move(members);
@@ -86,7 +90,7 @@ std::shared_ptr<const Pool> Registry::make_pool(std::string_view model,
     pool->workers.push_back(&worker->view());
     pool->live.push_back(&worker->live());
   }
-  pool->policy = policy_for_(model);
+  pool->policy = std::move(policy);
   for (const auto& worker : pool->members) {
     const WorkerResilience& own = worker->description().resilience;
     if (own.changes_retries()) pool->resilience = own;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,8 +21,8 @@
 
 namespace smg {
 
-// A policy instance as routing needs it. Owned by whoever made the instance; outlives every
-// snapshot.
+// A policy instance as routing needs it. Pools share it, and so does a request that will tell the
+// policy how it ended; who lets it go last ends the instance.
 struct PolicyRef {
   const smg_policy_api* api = nullptr;
   void* self = nullptr;
@@ -41,11 +42,27 @@ struct Pool {
   std::vector<std::shared_ptr<Worker>> members;
   std::vector<const smg_worker*> workers;
   std::vector<const smg_worker_live*> live;
-  const PolicyRef* policy = nullptr;
+  std::shared_ptr<const PolicyRef> policy;
   WorkerResilience resilience;  // retries as the member that was registered last wants them
   Series selections;            // smg_worker_selection_total of this pool and policy
   mutable PoolSeries series;
   smg_pool view{};
+
+  // The member at that URL, or kNobody. Any thread; the first call looks at every member.
+  static constexpr std::uint32_t kNobody = 0xffffffffu;
+  std::uint32_t find_url(std::string_view url) const {
+    std::call_once(indexed_, [this] {
+      for (std::uint32_t i = 0; i < view.count; ++i) {
+        by_url_.emplace(std::string_view(workers[i]->url.data, workers[i]->url.size), i);
+      }
+    });
+    const auto found = by_url_.find(url);
+    return found == by_url_.end() ? kNobody : found->second;
+  }
+
+ private:
+  mutable std::once_flag indexed_;
+  mutable std::unordered_map<std::string_view, std::uint32_t> by_url_;
 };
 
 struct TransparentHash {

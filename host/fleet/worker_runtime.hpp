@@ -64,7 +64,7 @@ class WorkerRuntime final : public LiveBlock {
   const std::string url_;
   Breaker breaker_;
   WorkerLiveness liveness_;
-  ActiveKeys keys_;
+  ActiveKeys keys_{live.routing_keys};
   std::atomic<bool> shown_{false};
   Series successes_, failures_;
   Series failure_run_, success_run_;

@@ -124,11 +124,17 @@ void Connection::begin_request(const http1::RequestHead& head) {
 
 void Connection::collect_headers(const http1::RequestHead& head) {
   RequestBuffer& buffer = exchange_.buffer();
+  const auto& key_headers = env_.routing.config.routing_key_override.headers;
+  const auto brings_key = [&](std::string_view name) {
+    return std::any_of(key_headers.begin(), key_headers.end(), [&](const std::string& header) {
+      return equals_ignoring_case(header, name);
+    });
+  };
   const bool all = (env_.routing.fleet().needs & (SMG_NEEDS_HEADERS | SMG_NEEDS_TOKENS)) != 0;
   for (const auto& field : head.fields) {
     if (is_forwarded(field.name) || is_request_id_extension(field.name)) {
       buffer.add_header(field.name, field.value, RequestBuffer::Use::forward);
-    } else if (all) {
+    } else if (all || brings_key(field.name)) {
       buffer.add_header(field.name, field.value, RequestBuffer::Use::routing);
     }
   }

@@ -60,10 +60,11 @@ int bind_socket(const std::string& host, std::uint16_t& port, bool first, std::s
 }  // namespace
 
 Listener::Listener(LoopGroup& loops, Registry& registry, Families& families, Bus& bus,
-                   AdminApi& admin, const Config& config)
+                   AdminApi& admin, StickyKeys* sticky, const Config& config)
     : loops_(loops),
       registry_(registry),
       families_(families),
+      sticky_(sticky),
       config_(config),
       shared_{loops, bus, admin} {
   per_loop_.resize(loops.data_count());
@@ -93,7 +94,8 @@ std::string Listener::open() {
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
     loops_.run_on(i, [&] {
       PerLoop& mine = per_loop_[i];
-      mine.routing = std::make_unique<LoopState>(loops_.at(i), registry_, families_, config_);
+      mine.routing =
+          std::make_unique<LoopState>(loops_.at(i), registry_, families_, config_, sticky_);
       mine.listener = std::make_unique<ListenerLoop>(loops_.at(i), *mine.routing, shared_);
       mine.listener->listen(sockets[i]);
     });

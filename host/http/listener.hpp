@@ -15,8 +15,9 @@ namespace smg {
 
 class Listener {
  public:
+  // `sticky` as in LoopState.
   Listener(LoopGroup& loops, Registry& registry, Families& families, Bus& bus, AdminApi& admin,
-           const Config& config);
+           StickyKeys* sticky, const Config& config);
   ~Listener();  // REQUIRES: loops still run
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -42,6 +43,7 @@ class Listener {
   LoopGroup& loops_;
   Registry& registry_;
   Families& families_;
+  StickyKeys* const sticky_;
   const Config& config_;
   ListenerShared shared_;
   std::vector<PerLoop> per_loop_;

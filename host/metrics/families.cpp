@@ -21,6 +21,8 @@ Families::Families(Metrics& metrics)
       router_buffers_released_early(metrics.family(family::kRouterBuffersReleasedEarly).with({})),
       router_responses_cut(metrics.family(family::kRouterResponsesCut).with({})),
       routing_key_source(metrics.family(family::kRoutingKeySource)),
+      manual_policy_branch(metrics.family(family::kManualPolicyBranch)),
+      manual_policy_cache_entries(metrics.family(family::kManualPolicyCacheEntries)),
       worker_pool_size(metrics.family(family::kWorkerPoolSize)),
       worker_connections_active(metrics.family(family::kWorkerConnectionsActive)),
       worker_routing_keys_active(metrics.family(family::kWorkerRoutingKeysActive)),

@@ -89,6 +89,15 @@ inline constexpr FamilyDescriptor kRoutingKeySource{
     "Requests with a routing key, by where it stood: rid, header",
     {"source"}};
 
+// As the policy `manual` has them, which a plugin may register as well.
+inline constexpr FamilyDescriptor kManualPolicyBranch{
+    "smg_manual_policy_branch_total",
+    MetricType::kCounter,
+    "Choices by routing key, by how they came about",
+    {"branch"}};
+inline constexpr FamilyDescriptor kManualPolicyCacheEntries{
+    "smg_manual_policy_cache_entries", MetricType::kGauge, "Routing keys that have a worker"};
+
 // ---- Worker layer. `worker` is the URL, `@rank` included.
 inline constexpr FamilyDescriptor kWorkerPoolSize{"smg_worker_pool_size",
                                                   MetricType::kGauge,
@@ -285,6 +294,8 @@ struct Families {
   Series router_buffers_released_early;
   Series router_responses_cut;
   Family& routing_key_source;
+  Family& manual_policy_branch;
+  Family& manual_policy_cache_entries;
 
   Family& worker_pool_size;
   Family& worker_connections_active;

@@ -10,6 +10,7 @@
 #include "host/routing/request/routing_hints.hpp"
 #include "host/routing/retry_policy.hpp"
 #include "host/routing/selection.hpp"
+#include "host/routing/sticky_keys.hpp"
 
 namespace smg {
 namespace {
@@ -51,6 +52,7 @@ void Exchange::submit(std::string_view request_id) {
   }
   model_ = fleet.canonical(facts.model);
   streaming_ = facts.stream;
+  take_key();
 
   smg_request& request = buffer_->request;
   request = {};
@@ -111,54 +113,18 @@ void Exchange::attempt() {
     fail(404, "model_not_found", "No worker available for model '" + model_ + "'");
     return;
   }
-  smg_policy_request request{};
-  request.struct_size = sizeof request;
-  request.endpoint = route_->endpoint;
-  request.attempt = attempts_ - 1;
-  request.now = state_.loop.now();
-  request.random = state_.random.next();
-  request.model = view(model_);
-  if ((fleet.needs & kRequestNeeds) != 0) {
-    if ((fleet.needs & SMG_NEEDS_TOKENS) != 0) {
-      if (const auto hint = buffer_->find("x-smg-routing-tokens"); !hint.empty()) {
-        std::vector<std::uint32_t> tokens;
-        if (parse_routing_tokens(hint, tokens)) state_.routing.tokens.swap(tokens);
-      }
-    }
-    request.tokens = state_.routing.tokens.data();
-    request.token_count = state_.routing.tokens.size();
-    if (request.token_count == 0) request.text = view(state_.routing.text);
-    if ((fleet.needs & SMG_NEEDS_HEADERS) != 0) {
-      request.headers = buffer_->all().data();
-      request.header_count = static_cast<std::uint32_t>(buffer_->all().size());
-    }
-  }
-  if (const auto key = buffer_->find("x-smg-routing-key"); is_routing_key(key)) {
-    request.routing_key = view(key);
-  }
+  const PolicyRef& policy = *pool->policy;
+  const smg_policy_request request = policy_request(fleet, policy);
   const bool may_shed = state_.config.overload.shed;
-  const Selection selection = select_worker(*pool, request, may_shed);
-  if (selection.fault != SelectionFault::none) pool->policy->faults.add();
-  switch (selection.verdict) {
-    case Verdict::chosen:
-      break;
-    case Verdict::steered_overload:
-      state_.families.overload_fallback.with({"selection"}).add();
-      break;
-    case Verdict::steered_liveness:
-      state_.families.liveness_fallback.with({"selection"}).add();
-      break;
-    case Verdict::shed:
-      shed("selection", "All workers for model '" + model_ + "' are overloaded");
-      return;
-    case Verdict::declined:
-      fail(503, "no_available_workers", "Policy returned no eligible worker");
-      return;
-    case Verdict::unavailable:
-      fail(503, "no_available_workers",
-           "All workers are unavailable (circuit breaker open or unhealthy)");
-      return;
-  }
+  const std::uint64_t key_hash = key_.empty() ? 0 : std::hash<std::string>()(key_) | 1;
+  const bool sticky =
+      state_.sticky != nullptr && !key_.empty() && (policy.needs & SMG_KEEPS_ROUTING_KEYS) == 0;
+  if (sticky) state_.families.routing_key_source.with({key_from_rid_ ? "rid" : "header"}).add();
+  const Selection selection = sticky
+                                  ? state_.sticky->select(*pool, request, key_, key_hash, may_shed)
+                                  : select_worker(*pool, request, may_shed);
+  if (selection.fault != SelectionFault::none) policy.faults.add();
+  if (!accept(selection)) return;
   const auto& chosen = pool->members[selection.index];
   // Between a report and this line lie microseconds, but who asked for shedding gets it.
   if (may_shed && (chosen->state() & SMG_STATE_OVERLOADED) != 0) {
@@ -172,24 +138,90 @@ void Exchange::attempt() {
                   chosen->url(), model_);
   }
   pool->selections.add();
-  policy_ = pool->policy;
-  dispatch(chosen, request);
+  if (policy.api->dispatched != nullptr) {
+    policy.api->dispatched(policy.self, &request, &chosen->view());
+  }
+  if (policy.api->completed != nullptr) policy_ = pool->policy;
+  routing_key_ = key_hash;
+  dispatch(chosen);
 }
 
-void Exchange::dispatch(const std::shared_ptr<Worker>& worker,
-                        const smg_policy_request& policy_request) {
+std::string_view Exchange::header_key() const {
+  for (const auto& name : state_.config.routing_key_override.headers) {
+    if (const auto value = buffer_->find(name); is_routing_key(value)) return value;
+  }
+  return {};
+}
+
+void Exchange::take_key() {
+  key_.clear();
+  const bool sticky = state_.config.routing_key_override.enabled;
+  key_from_rid_ = sticky && read_rid_key(state_.facts.rid.in(buffer_->body.view()), key_);
+  if (key_from_rid_) return;
+  const std::string_view header = header_key();
+  key_.assign(sticky ? without_lineage(header) : header);
+}
+
+smg_policy_request Exchange::policy_request(const FleetSnapshot& fleet, const PolicyRef& policy) {
+  smg_policy_request request{};
+  request.struct_size = sizeof request;
+  request.endpoint = route_->endpoint;
+  request.attempt = attempts_ - 1;
+  request.now = state_.loop.now();
+  request.random = state_.random.next();
+  request.model = view(model_);
+  // A policy that keeps keys itself gets the key that is counted; for any other the gateway does
+  // the keeping, and `rid` is none of its business.
+  const bool whole =
+      !state_.config.routing_key_override.enabled || (policy.needs & SMG_KEEPS_ROUTING_KEYS) != 0;
+  request.routing_key = view(whole ? std::string_view(key_) : header_key());
+  if ((fleet.needs & kRequestNeeds) == 0) return request;
+  if ((fleet.needs & SMG_NEEDS_TOKENS) != 0) {
+    if (const auto hint = buffer_->find("x-smg-routing-tokens"); !hint.empty()) {
+      std::vector<std::uint32_t> tokens;
+      if (parse_routing_tokens(hint, tokens)) state_.routing.tokens.swap(tokens);
+    }
+  }
+  request.tokens = state_.routing.tokens.data();
+  request.token_count = state_.routing.tokens.size();
+  if (request.token_count == 0) request.text = view(state_.routing.text);
+  if ((fleet.needs & SMG_NEEDS_HEADERS) != 0) {
+    request.headers = buffer_->all().data();
+    request.header_count = static_cast<std::uint32_t>(buffer_->all().size());
+  }
+  return request;
+}
+
+bool Exchange::accept(const Selection& selection) {
+  switch (selection.verdict) {
+    case Verdict::chosen:
+      return true;
+    case Verdict::steered_overload:
+      state_.families.overload_fallback.with({"selection"}).add();
+      return true;
+    case Verdict::steered_liveness:
+      state_.families.liveness_fallback.with({"selection"}).add();
+      return true;
+    case Verdict::shed:
+      shed("selection", "All workers for model '" + model_ + "' are overloaded");
+      return false;
+    case Verdict::declined:
+      fail(503, "no_available_workers", "Policy returned no eligible worker");
+      return false;
+    case Verdict::unavailable:
+      fail(503, "no_available_workers",
+           "All workers are unavailable (circuit breaker open or unhealthy)");
+      return false;
+  }
+  return false;
+}
+
+void Exchange::dispatch(const std::shared_ptr<Worker>& worker) {
   worker_ = worker;
   worker_->enter();
   worker_->requests_active().add(1);
   state_.connections_active.add(1);
-  routing_key_ = 0;
-  if (policy_request.routing_key.size > 0) {
-    routing_key_ = std::hash<std::string_view>()(text(policy_request.routing_key)) | 1;
-    worker_->runtime()->keys().enter(routing_key_);
-  }
-  if (policy_->api->dispatched != nullptr) {
-    policy_->api->dispatched(policy_->self, &policy_request, &worker_->view());
-  }
+  if (routing_key_ != 0) worker_->runtime()->keys().enter(routing_key_);
   auto& headers = buffer_->forwarded();
   // The worker's own credential stands in where the client brings none; a retry may meet another
   // worker.
@@ -271,11 +303,11 @@ void Exchange::leave_worker(bool success) {
   worker_->requests_active().add(-1);
   state_.connections_active.add(-1);
   if (routing_key_ != 0) worker_->runtime()->keys().leave(routing_key_);
-  if (policy_ != nullptr && policy_->api->completed != nullptr) {
+  if (policy_ != nullptr) {
     policy_->api->completed(policy_->self, &worker_->view(), success ? 1 : 0);
+    policy_.reset();
   }
   worker_.reset();
-  policy_ = nullptr;
 }
 
 void Exchange::release_buffer() {

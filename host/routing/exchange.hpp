@@ -20,6 +20,7 @@
 #include "host/routing/request/rerank.hpp"
 #include "host/routing/retry_policy.hpp"
 #include "host/routing/route.hpp"
+#include "host/routing/selection.hpp"
 #include "smg/transport.h"
 
 namespace smg {
@@ -46,7 +47,14 @@ class Exchange final : public StreamEvents {
 
  private:
   void attempt();
-  void dispatch(const std::shared_ptr<Worker>& worker, const smg_policy_request& request);
+  // Which key keeps this request together with others.
+  void take_key();
+  std::string_view header_key() const;
+  // What the policy is told, from what the loop has just read.
+  smg_policy_request policy_request(const FleetSnapshot& fleet, const PolicyRef& policy);
+  // False if the request ends here.
+  bool accept(const Selection& selection);
+  void dispatch(const std::shared_ptr<Worker>& worker);
   static bool retryable(std::uint32_t status);
   bool should_retry(std::uint32_t status) const;
   RetryPolicy retry_policy() const;
@@ -80,8 +88,10 @@ class Exchange final : public StreamEvents {
   const Route* route_ = nullptr;
   std::unique_ptr<RequestBuffer> buffer_;
   std::shared_ptr<Worker> worker_;
-  const PolicyRef* policy_ = nullptr;  // of the running attempt, if it wants to hear of the end
-  std::string model_;                  // canonical
+  std::shared_ptr<const PolicyRef> policy_;  // of the running attempt, if it is to hear of the end
+  std::string model_;                        // canonical
+  std::string key_;                          // routing key; empty: none
+  bool key_from_rid_ = false;
   std::unique_ptr<RerankTerms> rerank_;
   std::unique_ptr<Bytes> answer_;  // rerank: the worker's answer so far
   std::uint64_t ticket_ = 0;

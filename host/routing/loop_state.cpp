@@ -6,11 +6,12 @@
 
 namespace smg {
 LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_families,
-                     const Config& configuration)
+                     const Config& configuration, StickyKeys* sticky_keys)
     : loop(of),
       registry(fleet_registry),
       families(metric_families),
       config(configuration),
+      sticky(sticky_keys),
       request_timeout(seconds_to_ns(configuration.server.request_timeout_secs)),
       table(families.plugin_faults.with({"transport", "late_call"})),
       random(Loop::clock() ^ (std::uint64_t{of.index()} << 56)),

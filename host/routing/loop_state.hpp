@@ -22,9 +22,13 @@
 
 namespace smg {
 
+class StickyKeys;
+
 class LoopState {
  public:
-  LoopState(Loop& loop, Registry& registry, Families& families, const Config& config);
+  // `sticky`: nullptr where keys are not kept together. Outlives the object.
+  LoopState(Loop& loop, Registry& registry, Families& families, const Config& config,
+            StickyKeys* sticky);
   LoopState(const LoopState&) = delete;
   LoopState& operator=(const LoopState&) = delete;
 
@@ -46,6 +50,7 @@ class LoopState {
   Registry& registry;
   Families& families;
   const Config& config;
+  StickyKeys* const sticky;
   const std::uint64_t request_timeout;  // ns
   StreamTable table;
   Random random;

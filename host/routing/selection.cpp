@@ -5,26 +5,10 @@ namespace {
 
 constexpr std::uint32_t kDoubted = SMG_STATE_UNREACHABLE | SMG_STATE_WEDGED;
 
-// Uniform among those with the fewest requests in flight whose state `fits`.
 template <class Fits>
 std::uint32_t least_loaded(const smg_pool& pool, std::uint64_t random, Fits fits) {
-  std::uint32_t best = Selection::kNone;
-  std::uint32_t best_load = 0;
-  std::uint64_t ties = 0;
-  for (std::uint32_t i = 0; i < pool.count; ++i) {
-    if (!fits(smg_worker_state(pool.live[i]))) continue;
-    const std::uint32_t load = smg_worker_in_flight(pool.live[i]);
-    if (best == Selection::kNone || load < best_load) {
-      best = i;
-      best_load = load;
-      ties = 1;
-    } else if (load == best_load) {
-      // Reservoir: the k-th tied one replaces the choice with probability 1/k.
-      random = random * 6364136223846793005u + 1442695040888963407u;
-      if ((random >> 33) % ++ties == 0) best = i;
-    }
-  }
-  return best;
+  return least_of(pool, random, fits,
+                  [&](std::uint32_t i) { return smg_worker_in_flight(pool.live[i]); });
 }
 
 template <class Has>

@@ -41,8 +41,36 @@ bool all_vetoed(const smg_pool& pool);
 // What is left when no member is eligible.
 Selection without_eligible(const smg_pool& pool, bool shed, std::uint64_t random);
 
-// Uniform among the eligible members with the fewest requests in flight; kNone if nobody is
-// eligible.
+// Uniform among the members whose state `fits` and that have the least `cost(index)`; kNone if
+// there are none. `random`: 64 random bits.
+template <class Fits, class Cost>
+std::uint32_t least_of(const smg_pool& pool, std::uint64_t random, Fits fits, Cost cost) {
+  std::uint32_t best = Selection::kNone;
+  std::uint32_t best_cost = 0;
+  std::uint64_t ties = 0;
+  for (std::uint32_t i = 0; i < pool.count; ++i) {
+    if (!fits(smg_worker_state(pool.live[i]))) continue;
+    const std::uint32_t own = cost(i);
+    if (best == Selection::kNone || own < best_cost) {
+      best = i;
+      best_cost = own;
+      ties = 1;
+    } else if (own == best_cost) {
+      // Reservoir: the k-th tied one replaces the choice with probability 1/k.
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      if ((random >> 33) % ++ties == 0) best = i;
+    }
+  }
+  return best;
+}
+
+template <class Cost>
+std::uint32_t least_eligible(const smg_pool& pool, std::uint64_t random, Cost cost) {
+  return least_of(
+      pool, random, [](std::uint32_t state) { return smg_state_eligible(state) != 0; }, cost);
+}
+
+// By requests in flight.
 std::uint32_t least_loaded_eligible(const smg_pool& pool, std::uint64_t random);
 
 }  // namespace smg

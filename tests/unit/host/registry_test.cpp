@@ -2,73 +2,15 @@
 
 #include <doctest/doctest.h>
 
-#include <thread>
+#include <algorithm>
+#include <utility>
+#include <vector>
 
-#include "host/fleet/endpoint.hpp"
+#include "registry_bench.hpp"
 
 using namespace smg;
 
-namespace {
-
-// A registry whose changes are published when the test says so, over a transport that does nothing.
-struct Bench {
-  Bench()
-      : loops(1),
-        metrics({.loops = loops.count()}),
-        families(metrics),
-        bus(Loop::clock, nullptr),
-        endpoints(loops) {
-    policy_api.struct_size = sizeof policy_api;
-    policy.api = &policy_api;
-    policy.name = "p";
-    transport_api.open = [](void*, const smg_worker*, void** endpoint, smg_error*) -> smg_status {
-      *endpoint = nullptr;
-      return SMG_OK;
-    };
-    transport_api.quiesce = transport_api.close = [](void*) {};
-    transport.api = &transport_api;
-    loops.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
-    registry = std::make_unique<Registry>(
-        endpoints, families, bus, [this](std::string_view) { return &policy; },
-        [this] { ++asked; });
-  }
-  ~Bench() {
-    registry->remove_all();
-    registry.reset();
-    while (!endpoints.all_closed()) std::this_thread::yield();
-    loops.stop();
-  }
-
-  std::shared_ptr<Worker> add(const std::string& url, const std::string& model = "m") {
-    WorkerDescription description;
-    description.url = url;
-    description.models = {model};
-    std::string error;
-    description.id = url;
-    auto candidate = registry->open(description, transport, error);
-    return registry->add(std::move(*candidate), description);
-  }
-  bool overloaded(const Worker& worker) const {
-    return (worker.state() & SMG_STATE_OVERLOADED) != 0;
-  }
-  std::uint32_t status(const Worker& worker) const {
-    return worker.state() & SMG_STATE_STATUS_MASK;
-  }
-
-  LoopGroup loops;
-  Metrics metrics;
-  Families families;
-  Bus bus;
-  Endpoints endpoints;
-  smg_policy_api policy_api{};
-  PolicyRef policy;
-  smg_transport_api transport_api{};
-  TransportRef transport;
-  int asked = 0;
-  std::unique_ptr<Registry> registry;
-};
-
-}  // namespace
+using Bench = test::RegistryBench;
 
 TEST_CASE("changes that come together are published together") {
   Bench bench;
@@ -81,6 +23,77 @@ TEST_CASE("changes that come together are published together") {
   CHECK(bench.registry->snapshot()->find("m")->view.count == 100);
   bench.registry->publish();
   CHECK(bench.registry->generation() == before + 1);
+}
+
+TEST_CASE("a policy hears of a pool before anybody can choose from it") {
+  struct Told {
+    Registry* registry = nullptr;
+    std::vector<std::string> lines;
+  };
+  Bench bench;
+  static Told told;
+  told = {bench.registry.get(), {}};
+  bench.policy_api.pool_changed = [](void*, const smg_pool* before, const smg_pool* after) {
+    const auto count = [](const smg_pool* pool) {
+      return pool == nullptr ? std::string("-") : std::to_string(pool->count);
+    };
+    const smg_pool& any = after != nullptr ? *after : *before;
+    const std::string model(any.model.data, any.model.size);
+    const Pool* seen = told.registry->snapshot()->find(model);
+    told.lines.push_back(model + " " + count(before) + ">" + count(after) + " seen " +
+                         count(seen == nullptr ? nullptr : &seen->view));
+  };
+  const auto take = [&] {
+    bench.registry->publish();
+    std::sort(told.lines.begin(), told.lines.end());
+    return std::exchange(told.lines, {});
+  };
+  using Lines = std::vector<std::string>;
+  const auto first = bench.add("http://a");
+  CHECK(take() == Lines{"m ->1 seen -", "unknown ->1 seen -"});
+  const auto second = bench.add("http://b", "n");
+  CHECK(take() == Lines{"n ->1 seen -", "unknown 1>2 seen 1"});
+  bench.registry->remove(first);
+  CHECK(take() == Lines{"m 1>- seen 1", "unknown 2>1 seen 2"});
+  // A worker of a model that nobody knows is in the pool of all, and only there.
+  const auto third = bench.add("http://c", "unknown");
+  CHECK(take() == Lines{"unknown 1>2 seen 1"});
+  bench.registry->remove(second);
+  bench.registry->remove(third);
+  CHECK(take() == Lines{"n 1>- seen 1", "unknown 2>- seen 2"});
+  bench.policy_api.pool_changed = nullptr;
+}
+
+TEST_CASE("a model keeps its policy until its last worker has left") {
+  Bench bench;
+  std::vector<std::string> asked;
+  std::weak_ptr<const PolicyRef> given;
+  bench.policy_for = [&](std::string_view model, const Worker* first) {
+    asked.push_back(std::string(model) + " " + first->url());
+    auto made = std::make_shared<PolicyRef>(bench.policy);
+    given = made;
+    return made;
+  };
+  const auto first = bench.add("http://a");
+  const auto second = bench.add("http://b");
+  bench.registry->publish();
+  CHECK(asked == std::vector<std::string>{"m http://a"});
+  bench.registry->replace(first, first->description());
+  bench.registry->publish();
+  bench.registry->remove(bench.registry->find_url("http://a"));
+  bench.registry->publish();
+  bench.add("http://c");
+  bench.registry->publish();
+  CHECK(asked.size() == 1);
+  CHECK_FALSE(given.expired());
+  bench.registry->remove(second);
+  bench.registry->remove(bench.registry->find_url("http://c"));
+  bench.registry->publish();
+  CHECK(given.expired());
+  bench.add("http://d");
+  bench.registry->publish();
+  CHECK(asked == std::vector<std::string>{"m http://a", "m http://d"});
+  bench.policy_for = nullptr;
 }
 
 TEST_CASE("a worker is not ready before the pools that hold it are visible") {

@@ -26,7 +26,7 @@ struct Bench {
     };
     policy.api = &api;
     policy.self = this;
-    pool.policy = &policy;
+    pool.policy = {std::shared_ptr<void>(), &policy};
     pool.view.struct_size = sizeof pool.view;
     pool.view.count = count;
     pool.view.live = pool.live.data();

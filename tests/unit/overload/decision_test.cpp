@@ -56,7 +56,7 @@ struct Fleet {
     api.struct_size = sizeof api;
     api.select = first_eligible;
     policy.api = &api;
-    pool.policy = &policy;
+    pool.policy = {std::shared_ptr<void>(), &policy};
     pool.view.struct_size = sizeof pool.view;
     pool.view.count = static_cast<std::uint32_t>(kinds.size());
     pool.view.live = pool.live.data();

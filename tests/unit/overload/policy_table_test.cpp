@@ -117,7 +117,7 @@ class Candidates {
       pool_.workers.push_back(&workers_[i]);
     }
     for (std::size_t i = 0; i < kinds_.size(); ++i) workers_[i].url = view(urls_[i]);
-    pool_.policy = &policy;
+    pool_.policy = {std::shared_ptr<void>(), &policy};
     pool_.view = {sizeof pool_.view,
                   static_cast<std::uint32_t>(kinds_.size()),
                   pool_.workers.data(),
