@@ -96,6 +96,13 @@ name = "{policy}"
             return False
         wait_for(ready, "the gateway to be ready")
 
+    def wait_listening(self):
+        """For a gateway without workers, which is never ready."""
+        def answers():
+            with contextlib.suppress(OSError):
+                return self.get("/health")[0] == 200
+        wait_for(answers, "the gateway to listen")
+
     def request(self, method, path, body=None, headers=None, timeout=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout or 60 * SLOW)
         try:

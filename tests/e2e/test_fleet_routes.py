@@ -86,12 +86,7 @@ def test_flush_cache_that_fails_in_part():
 
 def test_without_workers():
     with Gateway([], ready=False) as running:
-        def listens():
-            try:
-                return running.get("/health")[0] == 200
-            except OSError:
-                return False
-        wait_for(listens, "the gateway to listen")
+        running.wait_listening()
         status, _, body = running.request("POST", "/flush_cache")
         assert status == 200 and json.loads(body)["message"] == "No workers available for cache flush"
         status, headers, body = running.get("/engine_metrics")

@@ -36,7 +36,7 @@ def add(running, worker, **fields):
 
 def test_added_worker_serves():
     with Worker() as worker, Gateway([], ready=False) as running:
-        wait_for(lambda: answers(running), "the gateway to listen")
+        running.wait_listening()
         assert running.chat()[0] == 404
         status, headers, body = call(running, "POST", "/workers", {"url": worker.url, "priority": 7, "labels": {"a": "b"}})
         assert status == 202 and UUID.fullmatch(body["worker_id"])
@@ -49,13 +49,6 @@ def test_added_worker_serves():
         assert shown["runtime_type"] == "vllm" and shown["connection_mode"] == "http" and shown["worker_type"] == "regular"
         assert "api_key" not in shown and "health" not in shown and "overload" not in shown
         assert running.chat()[0] == 200
-
-
-def answers(running):
-    try:
-        return running.get("/health")[0] == 200
-    except OSError:
-        return False
 
 
 def test_list_filters_and_counts():
@@ -447,7 +440,7 @@ def test_key_that_would_write_headers_is_refused(admin_gateway, key):
 def test_repeated_posts_to_a_full_queue_are_all_answered():
     hold = threading.Event()
     with Worker() as silent, Gateway([], ready=False, args=("--job-queue-capacity", "1", "--job-queue-concurrency", "1")) as running:
-        wait_for(lambda: answers(running), "the gateway to listen")
+        running.wait_listening()
         silent.healthy_page = lambda connection: hold.wait(30)
         answered = []
 
@@ -517,7 +510,7 @@ def test_names_of_a_worker_cannot_forge_log_lines_or_go_on_for_ever():
 def test_delay_before_the_first_look_does_not_use_up_the_time_to_come_up():
     with Worker() as worker, Gateway([worker], server="worker_startup_delay_secs = 2\nworker_startup_timeout_secs = 2",
                                      ready=False) as running:
-        wait_for(lambda: answers(running), "the gateway to listen")
+        running.wait_listening()
         # The first look fails, the second is still within the time.
         worker.healthy = False
         wait_for(lambda: worker.probes, "the first look")
