@@ -185,6 +185,7 @@ smg_policy_request Exchange::policy_request(const FleetSnapshot& fleet, const Po
   request.tokens = state_.routing.tokens.data();
   request.token_count = state_.routing.tokens.size();
   if (request.token_count == 0) request.text = view(state_.routing.text);
+  request.cache_namespace = view(state_.routing.cache_namespace);
   if ((fleet.needs & SMG_NEEDS_HEADERS) != 0) {
     request.headers = buffer_->all().data();
     request.header_count = static_cast<std::uint32_t>(buffer_->all().size());

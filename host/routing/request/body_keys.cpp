@@ -54,6 +54,8 @@ constexpr std::array<std::string_view, kKnownKeys> kMembers = {
     R"("documents":)",
     R"("return_documents":)",
     R"("rid":)",
+    R"("cache_salt":)",
+    R"("extra_key":)",
 };
 
 constexpr std::string_view bare(std::string_view member) {

@@ -61,6 +61,8 @@ enum class BodyKey : std::uint8_t {
   documents,
   return_documents,
   rid,
+  cache_salt,
+  extra_key,
   none,  // any other key
 };
 

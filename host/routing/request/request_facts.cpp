@@ -16,7 +16,9 @@ void RoutingInput::clear() {
   // Assigning an empty string would keep the memory.
   if (text.capacity() > kKeptBytes) std::string().swap(text);
   if (tokens.capacity() * sizeof(tokens[0]) > kKeptBytes) tokens = std::vector<std::uint32_t>();
+  if (cache_namespace.capacity() > kKeptBytes) std::string().swap(cache_namespace);
   text.clear();
+  cache_namespace.clear();
   tokens.clear();
 }
 

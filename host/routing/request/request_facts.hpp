@@ -70,6 +70,9 @@ struct RoutingInput {
 
   std::string text;  // empty when there are tokens
   std::vector<std::uint32_t> tokens;
+  // Of the body's `cache_salt`, `extra_key` and `lora_path`, as they are written there: requests
+  // that differ in it share no cache. Empty: the common one.
+  std::string cache_namespace;
 
   // Keeps the memory unless there is a lot of it.
   void clear();

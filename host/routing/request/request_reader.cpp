@@ -1,6 +1,7 @@
 #include "host/routing/request/request_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <new>
 
@@ -109,6 +110,10 @@ class Scan {
       }
       case BodyKey::rid:
         return span(item, facts_.rid);
+      case BodyKey::cache_salt:
+        return partition(item, 0);
+      case BodyKey::extra_key:
+        return partition(item, 1);
       default:
         return SUCCESS;
     }
@@ -137,7 +142,14 @@ class Scan {
     if (strip && is_stripped(key)) facts_.strip |= bit_of(key);
     if (key == BodyKey::model) model_ = item.token;
     if (key == BodyKey::top_k) top_k(item);
-    return SUCCESS;
+    return key == BodyKey::lora_path ? partition(item, 2) : SUCCESS;
+  }
+
+  // What makes an engine keep a request's cache apart from that of the same prompt without it.
+  error_code partition(Item& item, std::size_t which) {
+    partition_[which] = {};
+    if (item.type == JsonType::null || item.type == JsonType::no) return SUCCESS;
+    return span(item, partition_[which]);
   }
 
   void top_k(const Item& item) {
@@ -231,6 +243,11 @@ class Scan {
   }
 
   void settle_input() {
+    for (std::size_t which = 0; which < partition_.size(); ++which) {
+      if (partition_[which].empty() || !(text_wanted_ || tokens_wanted_)) continue;
+      input_.cache_namespace += static_cast<char>('0' + which);
+      input_.cache_namespace += partition_[which].in(body_);
+    }
     if (!front_.empty()) {
       if (!input_.text.empty()) front_ += ' ';
       input_.text.insert(0, front_);
@@ -254,6 +271,7 @@ class Scan {
   bool short_rerank_;
   bool tokens_wanted_;
   bool text_wanted_;
+  std::array<BodySpan, 3> partition_{};
   RequestFacts& facts_;
   RoutingInput& input_;
   std::string& front_;

@@ -148,4 +148,24 @@ TEST_CASE("nothing is collected that nobody asked for") {
   CHECK(reading.input.tokens.empty());
 }
 
+TEST_CASE("what keeps a request's cache apart is the partition of its cache") {
+  const auto partition = [](const std::string& members, std::uint32_t needs = kText) {
+    return Reading(R"({"text":"t")" + members + "}", SMG_ENDPOINT_GENERATE, needs)
+        .input.cache_namespace;
+  };
+  CHECK(partition("").empty());
+  CHECK(partition(R"(,"cache_salt":null,"lora_path":false)").empty());
+  const std::string salted = partition(R"(,"cache_salt":"a")");
+  CHECK_FALSE(salted.empty());
+  CHECK(salted == partition(R"(, "cache_salt" : "a" )"));
+  CHECK(salted == partition(R"(,"cache_salt":"b","cache_salt":"a")"));
+  CHECK(salted == partition(R"(,"cache_salt":"a")", kTokens));
+  CHECK(partition(R"(,"cache_salt":"a")", SMG_NEEDS_HEADERS).empty());
+  for (const char* other : {R"(,"cache_salt":"b")", R"(,"extra_key":"a")", R"(,"lora_path":"a")",
+                            R"(,"cache_salt":"a","lora_path":"x")"}) {
+    CHECK(partition(other) != salted);
+    CHECK_FALSE(partition(other).empty());
+  }
+}
+
 }  // namespace smg::testing
