@@ -142,7 +142,8 @@ class Scan {
     if (strip && is_stripped(key)) facts_.strip |= bit_of(key);
     if (key == BodyKey::model) model_ = item.token;
     if (key == BodyKey::top_k) top_k(item);
-    return key == BodyKey::lora_path ? partition(item, 2) : SUCCESS;
+    if (key == BodyKey::lora_path) partition_[2] = strip ? BodySpan{} : member.value;
+    return SUCCESS;
   }
 
   // What makes an engine keep a request's cache apart from that of the same prompt without it.
