@@ -16,15 +16,15 @@ from fleet_suite import machine_busy
 from gateway import Gateway
 from processes import BenchError, Process, free_ports, get, wait_until
 from streams_suite import percentile
-from workloads import MODEL, WORKLOADS
+from workloads import MODEL, WORKLOADS, possible_hit_rate
 
 ENGINES = 6
-ENGINE = ["--max-running", 32, "--prefill-rate", 20000, "--decode-ms", 20, "--decode-growth", 0.01]
+ENGINE = ["--max-running", 32, "--prefill-rate", 20000, "--decode-ms", 25, "--decode-growth", 0.01]
 ENGINE += ["--kv-blocks", 3750, "--block-size", 16, "--journal", 0, "--quiet", "--model", MODEL]
 # A ceiling would take an engine out of routing before a policy shows what it does with it. Times are shorter than those of
 # real engines, so loads are asked for more often.
 ARGUMENTS = ["--log-level", "error", "--disable-worker-overload-protection", "--load-monitor-interval", 1]
-ARGUMENTS += ["--worker-startup-check-interval", 1]
+ARGUMENTS += ["--worker-startup-check-interval", 1, "--shutdown-grace-period-secs", 0]
 LOOK = 0.1  # seconds between looks at the engines
 SPREAD_LIMIT = 2
 MAY_PILE = {"passthrough", "manual", "consistent_hashing", "prefix_hash"}
@@ -150,15 +150,17 @@ def one_run(args, directory, workload, requests, policy):
         gateway = stack.enter_context(Gateway(args, directory / "gateway", engines.urls, ARGUMENTS, sections))
         gateway.wait_ready(ENGINES)
         client = Client(gateway.port, requests)
-        busy, own, began, proxy = machine_busy(), time.process_time(), time.monotonic(), gateway.cpu_seconds()
-        before, after, loads = asyncio.run(replay(client, engines, workload))
+        used = {
+            "cpu_client": time.process_time,
+            "cpu_gateway": gateway.cpu_seconds,
+            "cpu_engines": engines.process.cpu_seconds,
+            "cpu_machine": machine_busy,
+        }
+        began, so_far = time.monotonic(), {key: look() for key, look in used.items()}
+        seen = asyncio.run(replay(client, engines, workload))
         took = time.monotonic() - began
         gateway.process.check()
-        return figures(client, workload, before, after, loads) | {
-            "cpu_client": (time.process_time() - own) / took,
-            "cpu_gateway": (gateway.cpu_seconds() - proxy) / took,
-            "cpu_machine": (machine_busy() - busy) / took,
-        }
+        return figures(client, workload, *seen) | {key: (look() - so_far[key]) / took for key, look in used.items()}
 
 
 def cell(values, factor, decimals):
@@ -166,9 +168,13 @@ def cell(values, factor, decimals):
     return middle if low == high else f"{middle} ({low} - {high})"
 
 
-def print_table(workload, runs):
-    count = sum(runs[next(iter(runs))][0]["requests"])
-    print(f"\n{workload.key}: {workload.title}; {count} requests in {workload.window:g} s, {ENGINES} engines")
+def print_table(workload, runs, possible):
+    rounds = runs[next(iter(runs))]
+    rate = median(sum(one["requests"]) for one in rounds) / workload.window
+    print(
+        f"\n{workload.key}: {workload.title}; {rate:.0f} requests/s for {workload.window:g} s; "
+        f"cache hits possible: {cell(possible, 100, 1)} %"
+    )
     rows = [["policy", *(head for _, head, _, _ in COLUMNS)]]
     for policy, rounds in runs.items():
         cells = [cell([one[key] for one in rounds], factor, decimals) for key, _, factor, decimals in COLUMNS]
@@ -193,11 +199,13 @@ def complaints(workload, runs):
 
 def print_cost(results):
     runs = [one for by_policy in results.values() for rounds in by_policy.values() for one in rounds]
-    shares = [max(one[key] for one in runs) * 100 for key in ("cpu_client", "cpu_gateway", "cpu_machine")]
     late = max(one["late_p99"] for one in runs) * 1e3
+    own = ("cpu_client", "cpu_gateway", "cpu_engines")
+    shares = [max(one[key] for one in runs) * 100 for key in own]
+    others = max(one["cpu_machine"] - sum(one[key] for key in own) for one in runs) * 100
     print(
         f"\nhighest of all runs: {late:.1f} ms from when a request was due until it was sent (p99); CPU, in % of one: "
-        f"load generator {shares[0]:.0f}, gateway {shares[1]:.0f}, all of this machine {shares[2]:.0f}"
+        f"load generator {shares[0]:.0f}, gateway {shares[1]:.0f}, engines {shares[2]:.0f}, all else {others:.0f}"
     )
 
 
@@ -206,23 +214,25 @@ def run(args, directory):
         if not (args.build / "bin" / program).exists():
             raise BenchError(f"{args.build / 'bin' / program} is missing: ./dev build")
     policies, workloads = chosen_policies(args), chosen_workloads(args)
+    possible = {workload.key: [] for workload in workloads}
     results = {workload.key: {policy: [] for policy in policies} for workload in workloads}
     for number in range(args.rounds):
         first = number % len(policies)
         for workload in workloads:
             made = workload.make(number, workload.warmup + workload.window)
+            possible[workload.key].append(possible_hit_rate(made, workload.warmup))
             requests = [(request.due, request.tokens, request.wire()) for request in made]
             for policy in policies[first:] + policies[:first]:
                 place = directory / f"{number}-{workload.key}-{policy}"
                 place.mkdir()
                 results[workload.key][policy].append(one_run(args, place, workload, requests, policy))
-        print(f"round {number + 1}/{args.rounds}", flush=True)
+            print(f"round {number + 1}/{args.rounds}  {workload.key}", flush=True)
     args.output.parent.mkdir(parents=True, exist_ok=True)
     args.output.write_text(json.dumps(results, indent=1) + "\n")
     print("\nmedian (min - max) of the rounds; TTFT: time to first token; load: running and waiting requests of an engine")
     wrong = []
     for workload in workloads:
-        print_table(workload, results[workload.key])
+        print_table(workload, results[workload.key], possible[workload.key])
         wrong += complaints(workload, results[workload.key])
     print_cost(results)
     print("".join(f"FAILED: {sentence}\n" for sentence in wrong) or "everything holds")

@@ -10,6 +10,7 @@ from itertools import accumulate, product
 from typing import Optional
 
 MODEL = "bench"
+BLOCK = 64  # bytes of a KV block of 16 tokens
 WORDS = ["".join(letters) + " " for letters in product("bcdfghklmnprstvz", "aeiou", "bcdfghklmnprstvz")]
 
 
@@ -27,9 +28,9 @@ class Request:
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\n{key}Content-Type: application/json\r\n"
         return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
-    def prompt_tokens(self):
-        """As an engine counts them, but for the few of the roles."""
-        return sum(len(text) for _, text in self.messages) // 4
+    def prompt(self):
+        """As an engine reads it."""
+        return "".join(role + content for role, content in self.messages)
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,22 @@ def text(chance, tokens):
     return "".join(chance.choices(WORDS, k=tokens))
 
 
+def possible_hit_rate(requests, since):
+    """Share of the prompts due from then on that one engine for all, with a cache without end, would have in it."""
+    seen, hits, total = set(), 0, 0
+    for request in requests:
+        prompt = request.prompt()
+        prefix, known = 0, True
+        for at in range(0, len(prompt) - BLOCK + 1, BLOCK):
+            prefix = hash((prefix, prompt[at : at + BLOCK]))
+            # The last token of a prompt is always computed.
+            known = known and prefix in seen and at + BLOCK < len(prompt)
+            hits += BLOCK * (known and request.due >= since)
+            seen.add(prefix)
+        total += len(prompt) * (request.due >= since)
+    return hits / total
+
+
 def arrivals(chance, rate, begin, end):
     """Times of a Poisson process."""
     due = begin
@@ -54,7 +71,7 @@ def arrivals(chance, rate, begin, end):
 
 
 # Conversations a second, turns of one, seconds between the turns, and tokens.
-CHAT_STARTS, CHAT_TURNS, CHAT_THINK = 11.0, (4, 8), (1.0, 5.0)
+CHAT_STARTS, CHAT_TURNS, CHAT_THINK = 13.0, (4, 8), (1.0, 5.0)
 CHAT_SYSTEMS, CHAT_SYSTEM, CHAT_USER, CHAT_ANSWER = 4, 600, (150, 450), 32
 
 
@@ -86,16 +103,13 @@ def documents(seed, seconds):
     shelf = [text(chance, chance.randint(*DOCUMENT_TOKENS)) for _ in range(DOCUMENTS)]
     popularity = list(accumulate((rank + 1) ** -DOCUMENT_ZIPF for rank in range(DOCUMENTS)))
     return [
-        Request(
-            due,
-            (("user", chance.choices(shelf, cum_weights=popularity)[0] + text(chance, chance.randint(*DOCUMENT_QUESTION))),),
-            DOCUMENT_ANSWER,
-        )
+        Request(due, (("user", document + text(chance, chance.randint(*DOCUMENT_QUESTION))),), DOCUMENT_ANSWER)
         for due in arrivals(chance, DOCUMENT_RATE, 0, seconds)
+        for document in chance.choices(shelf, cum_weights=popularity)
     ]
 
 
-SYSTEM_LOW, SYSTEM_HIGH = 20.0, 130.0  # requests a second
+SYSTEM_LOW, SYSTEM_HIGH = 30.0, 130.0  # requests a second
 SYSTEM_TOKENS, SYSTEM_TAIL, SYSTEM_ANSWER = 2000, (30, 120), 32
 
 

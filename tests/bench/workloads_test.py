@@ -6,7 +6,7 @@ import unittest
 
 from chat_client import Answer
 from policies_suite import load_spread, spread
-from workloads import CHAT_ANSWER, CHAT_TURNS, DOCUMENTS, WORKLOADS, chat, documents
+from workloads import CHAT_ANSWER, CHAT_TURNS, DOCUMENTS, WORKLOADS, Request, chat, documents, possible_hit_rate
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -57,6 +57,14 @@ class Workloads(unittest.TestCase):
             counts[beginning] = counts.get(beginning, 0) + 1
         self.assertLessEqual(len(counts), DOCUMENTS)
         self.assertGreater(max(counts.values()), 10 * min(counts.values()))
+
+    def test_what_could_be_cached_is_what_an_earlier_prompt_begins_with(self):
+        once = Request(0, (("user", "a" * 124),), 1)
+        longer = Request(1, (("user", "a" * 124 + "b" * 128),), 1)
+        other = Request(2, (("user", "c" * 124),), 1)
+        self.assertEqual(possible_hit_rate([once, longer], 1), 128 / 256)
+        self.assertEqual(possible_hit_rate([once, once], 0), 64 / 256)
+        self.assertEqual(possible_hit_rate([once, other], 2), 0)
 
     def test_a_request_says_its_length_and_its_key(self):
         head, _, body = chat(1, 1)[0].wire().partition(b"\r\n\r\n")
