@@ -63,9 +63,7 @@ class Gateway:
         return self.metric("smg_load_reports_total") - self.metric("smg_load_reports_total", result="ok")
 
     def cpu_seconds(self):
-        """User and system time of the process so far."""
-        fields = Path(f"/proc/{self.process.popen.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return self.process.cpu_seconds()
 
     def usage(self):
         """Resident bytes, open descriptors and threads."""

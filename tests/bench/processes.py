@@ -69,6 +69,11 @@ class Process:
                     total += int(line.split()[1]) * 1024
         return total
 
+    def cpu_seconds(self):
+        """User and system time so far, of the process without its children."""
+        fields = Path(f"/proc/{self.popen.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def settled_bytes(self):
         """Resident memory once it stands still over five looks."""
         seen = []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import fleet_suite
 import micro_suite
+import policies_suite
 import proxy_suite
 import selection_suite
 import soak_suite
@@ -21,6 +22,7 @@ SUITES = {
     "streams": streams_suite.run,
     "fleet": fleet_suite.run,
     "soak": soak_suite.run,
+    "policies": policies_suite.run,
     "selection": selection_suite.run,
     "micro": micro_suite.run,
 }
@@ -31,23 +33,33 @@ FILES_NEEDED = 12_000  # a proxy with 5,000 streams holds two sockets for each, 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("suite", nargs="?", choices=SUITES, default="proxy")
-    parser.add_argument("--rounds", type=int, help="rounds of the proxy, streams and fleet suites [5, with --quick 1]")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        help="rounds of the proxy, streams and fleet suites [5, with --quick 1] and of the policies suite [3, with --quick 1]",
+    )
     parser.add_argument("--quick", action="store_true", help="1 round with short windows, 1 to 2 minutes")
     parser.add_argument("--minutes", type=float, default=20, help="how long the soak lasts [%(default)s]")
     parser.add_argument(
         "--proxies", default="smg,haproxy,nginx", help="in order; one named twice is measured twice [%(default)s]"
     )
     parser.add_argument(
-        "--only", help="loads to run, separated by commas: " + ",".join(load.key for load in proxy_suite.LOADS)
+        "--only",
+        help="loads to run, separated by commas: "
+        + ",".join(load.key for load in proxy_suite.LOADS)
+        + "; of the policies suite: "
+        + ",".join(workload.key for workload in policies_suite.WORKLOADS),
+    )
+    parser.add_argument(
+        "--policies", help="policies of the suite of that name, separated by commas [all that are built but passthrough]"
     )
     parser.add_argument("--body-bytes", type=int, default=1024, help="size of a request's body [%(default)s]")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release", help="build directory [build/release]")
     parser.add_argument("--smg", type=Path, help="gateway to measure [that of the build directory]")
-    parser.add_argument(
-        "--output", type=Path, default=ROOT / "build/bench/proxy.json", help="raw figures [build/bench/proxy.json]"
-    )
+    parser.add_argument("--output", type=Path, help="raw figures of these two suites [build/bench/SUITE.json]")
     args = parser.parse_args(arguments)
-    args.rounds = args.rounds or (1 if args.quick else 5)
+    args.rounds = args.rounds or (1 if args.quick else 3 if args.suite == "policies" else 5)
+    args.output = args.output or ROOT / f"build/bench/{args.suite}.json"
     if args.rounds < 1:
         parser.error(f"--rounds {args.rounds}: must be 1 or more")
     return args

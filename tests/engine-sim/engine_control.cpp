@@ -145,6 +145,8 @@ json::object Engine::state() const {
   state["kv_blocks"] = settings_.batch.kv_blocks;
   state["token_usage"] = model_.token_usage();
   state["cache_hit_rate"] = model_.hit_rate();
+  state["queried_tokens"] = model_.queried_tokens();
+  state["hit_tokens"] = model_.hit_tokens();
   state["preemptions"] = model_.preemptions();
   state["tokens"] = model_.generated_tokens() + paced_tokens_;
   state["faults"] = std::move(faults);
