@@ -23,7 +23,7 @@ Head head_of(std::string_view text, uint64_t count) {
   uint64_t characters = 0;
   std::size_t i = 0;
   for (; text.size() - i >= kBlock && count - characters >= kBlock; i += kBlock) {
-    uint8_t begun = 0;
+    unsigned begun = 0;
     for (std::size_t j = 0; j < kBlock; ++j) begun += begins_character(text[i + j]) ? 1 : 0;
     characters += begun;
   }
