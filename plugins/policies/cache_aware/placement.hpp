@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 
 #include "tenants.hpp"
@@ -28,6 +29,8 @@ struct Holders {
   static constexpr uint32_t kMax = 3;
   std::array<Tenant, kMax> tenants{};
   uint32_t count = 0;
+
+  std::span<const Tenant> all() const { return {tenants.data(), count}; }
 };
 
 // Times are nanoseconds of the host's monotonic clock.
