@@ -36,8 +36,8 @@ namespace cache_aware {
 
 struct StoredBlocks {
   std::span<const uint64_t> engine_hashes;
-  std::optional<uint64_t> parent;    // engine hash before the first; none: they begin a prompt
-  std::span<const uint32_t> tokens;  // block_size for each; blocks without tokens are left out
+  std::optional<uint64_t> parent = {};  // engine hash before the first; none: they begin a prompt
+  std::span<const uint32_t> tokens;     // block_size for each; blocks without tokens are left out
   uint32_t block_size = 0;
 };
 
