@@ -1,211 +1,149 @@
 // Which worker was sent which beginnings of prompts: a radix tree whose nodes know their holders.
 //
-// First version: one mutex for everything, so that others can build on the interface. Any thread.
+// Edge labels are runs of units (characters of text, or whole pages of token ids). A tenant that
+// is sent a prompt becomes a holder of every node on the prompt's path, so that of a shared
+// beginning there are many. Looking up needs no lock: it walks labels that never change, in memory
+// that stays as long as someone reads (Grace). Changes are made under one lock, on nodes that were
+// prepared before it was taken; if the tree has changed meanwhile they are prepared again from the
+// deepest node that is left. Eviction and removal of a tenant find their leaves as readers and take
+// the lock for a few at a time.
+//
+// One for each model, owned by the policy. Every function on any thread, at any time; the
+// functions that are passed in run without a lock, and may use other trees.
 #pragma once
 
-#include <atomic>
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <queue>
+#include <utility>
 #include <vector>
 
+#include "epoch.hpp"
+#include "smg/cpp/random.hpp"
+#include "structure.hpp"
 #include "tenant.hpp"
 #include "text_key.hpp"
 #include "token_key.hpp"
+#include "writer_lock.hpp"
 
 namespace smg::prefix_tree {
+
+// What a walk through all nodes finds, for tests: it has to agree with the books.
+struct Census {
+  uint64_t total = 0;
+  std::map<uint32_t, uint64_t> by_slot;  // only those that hold something
+  uint64_t nodes = 0;
+  uint64_t faults = 0;  // nodes whose holders contradict those above or below
+};
 
 template <class Key>
 class PrefixTree {
  public:
   using Input = typename Key::Input;
 
+  // StringTree(), TokenTree(page_size).
   template <class... Options>
-  explicit PrefixTree(Options... options) : key_(options...) {}
+  explicit PrefixTree(Options... options) : nodes_(Key(options...)) {}
 
-  void add_tenant(Tenant tenant) {
-    const std::lock_guard lock(mutex_);
-    sizes_.try_emplace(id(tenant), 0);
-  }
+  // From now on it may hold prefixes. If the slot still is another generation's, that one is
+  // removed. REQUIRES: slots are small, there is memory for each below the largest.
+  void add_tenant(Tenant tenant);
 
-  void remove_tenant(Tenant tenant) {
-    const std::lock_guard lock(mutex_);
-    const auto book = sizes_.find(id(tenant));
-    if (book == sizes_.end()) return;
-    remove_below(root_, id(tenant));
-    size_ -= book->second;
-    sizes_.erase(book);
-  }
+  // When this returns there is no trace of it, and no insert that runs meanwhile or comes later
+  // has an effect.
+  void remove_tenant(Tenant tenant);
 
+  // How much of the input is known and who holds it. accept(Tenant) -> bool says who may be named.
+  // Of more than Match::kMaxTenants holders `random` chooses which; once in eight times it marks
+  // the first of them as used.
   template <class Accept>
-  Match match(Input input, Accept accept, uint64_t random) {
-    const std::lock_guard lock(mutex_);
-    return find(input, accept, random);
-  }
+  Match match(Input input, Accept accept, uint64_t random);
 
+  // match(), then choose(const Match&) -> std::optional<Tenant>, then insert() for the chosen one,
+  // in one descent. Returns what choose returned.
   template <class Accept, class Choose>
   std::optional<Tenant> match_and_insert(Input input, Accept accept, uint64_t random,
-                                         Choose choose) {
-    const Match found = match(input, accept, random);
-    const std::optional<Tenant> chosen = choose(found);
-    if (chosen) insert(input, *chosen);
-    return chosen;
-  }
+                                         Choose choose);
 
-  void insert(Input input, Tenant tenant) {
-    const std::lock_guard lock(mutex_);
-    if (!sizes_.contains(id(tenant))) return;
-    Input rest = key_.storable(input);
-    Node* node = &root_;
-    while (!rest.empty()) {
-      auto& child = node->children[key_.first(rest)];
-      if (!child) {
-        child = std::make_unique<Node>();
-        child->parent = node;
-        child->label.assign(rest.begin(), rest.end());
-        attach(*child, tenant, ++epoch_);
-        return;
-      }
-      const std::size_t common = key_.common(label(*child), rest);
-      if (common == 0) break;
-      if (common < child->label.size()) {
-        auto upper = std::make_unique<Node>();
-        upper->parent = node;
-        upper->label.assign(child->label.begin(), child->label.begin() + std::ptrdiff_t(common));
-        upper->tenants = child->tenants;
-        child->label.erase(child->label.begin(), child->label.begin() + std::ptrdiff_t(common));
-        child->parent = upper.get();
-        const uint64_t first = key_.first(label(*child));
-        upper->children[first] = std::move(child);
-        child = std::move(upper);
-      }
-      attach(*child, tenant, 0);
-      if (Key::kInsertTouchesPath) child->tenants[id(tenant)] = ++epoch_;
-      rest = rest_of(rest, common);
-      node = child.get();
-    }
-    if (node != &root_) node->tenants[id(tenant)] = ++epoch_;
-  }
+  // Makes the tenant a holder of the input and of all that it begins with.
+  void insert(Input input, Tenant tenant);
 
-  uint64_t evict(uint64_t budget) {
-    const std::lock_guard lock(mutex_);
-    const uint64_t before = size_;
-    while (size_ > budget) {
-      Node* oldest = nullptr;
-      uint64_t tenant = 0;
-      visit(root_, [&](Node& node) {
-        for (const auto& [who, epoch] : node.tenants) {
-          if (!is_leaf(node, who)) continue;
-          if (oldest == nullptr || epoch < oldest->tenants[tenant]) {
-            oldest = &node;
-            tenant = who;
-          }
-        }
-      });
-      if (oldest == nullptr) break;
-      detach(*oldest, tenant);
-    }
-    return before - size_;
-  }
+  // Takes the least recently used leaves from their holders until size() <= budget. Returns the
+  // units that went. Other threads go on meanwhile.
+  uint64_t evict(uint64_t budget);
 
-  uint64_t size() const { return size_; }
-  uint64_t size(Tenant tenant) const {
-    const std::lock_guard lock(mutex_);
-    const auto book = sizes_.find(id(tenant));
-    return book == sizes_.end() ? 0 : book->second;
-  }
-  std::size_t tenant_count() const {
-    const std::lock_guard lock(mutex_);
-    return sizes_.size();
-  }
+  // Units, once for each holder.
+  uint64_t size() const { return nodes_.books().total(); }
+  uint64_t size(Tenant tenant) const;
+  std::size_t tenant_count() const;
+
+  // Blocks all changes meanwhile.
+  Census recount() const;
 
  private:
-  struct Node {
-    std::vector<typename Key::Element> label;
-    Node* parent = nullptr;
-    std::map<uint64_t, std::unique_ptr<Node>> children;
-    std::map<uint64_t, uint64_t> tenants;
+  // How far the input is known: up to `offset` by whole nodes, the last of which is `full`; then by
+  // the first `common` elements of the label of `part`, if it is not null.
+  struct Walk {
+    Node* full;
+    std::size_t offset = 0;
+    uint64_t units = 0;
+    Node* part = nullptr;
+    std::size_t common = 0;
+    uint64_t common_units = 0;
+    // What comes next in the tree has the right key but other content: two pages with the same
+    // digest. As keys are unique among children, the rest of the input cannot be stored.
+    bool blocked = false;
   };
 
-  static uint64_t id(Tenant tenant) { return uint64_t{tenant.generation} << 32 | tenant.slot; }
-  static Input label(const Node& node) { return Input(node.label.data(), node.label.size()); }
+  // An insert, made ready outside of the lock.
+  struct Plan {
+    Walk walk;
+    OwnNode upper, lower;  // of walk.part
+    OwnNode leaf;
+  };
+
+  struct Leaf {
+    uint64_t epoch;
+    Node* node;
+    uint64_t tenant;
+
+    friend bool operator>(const Leaf& a, const Leaf& b) { return a.epoch > b.epoch; }
+  };
+
+  static Input part_of(Input input, std::size_t from, std::size_t size) {
+    return Input(input.data() + from, size);
+  }
   static Input rest_of(Input input, std::size_t from) {
-    return Input(input.data() + from, input.size() - from);
+    return part_of(input, from, input.size() - from);
   }
 
+  Walk descend(Input stored, Walk from) const;
   template <class Accept>
-  Match find(Input input, Accept& accept, uint64_t random) {
-    Match found;
-    found.input = key_.units(input);
-    Input rest = key_.storable(input);
-    Node* node = &root_;
-    while (!rest.empty()) {
-      const auto child = node->children.find(key_.first(rest));
-      if (child == node->children.end()) break;
-      const std::size_t common = key_.common(label(*child->second), rest);
-      if (common == 0) break;
-      found.matched += key_.units(Input(rest.data(), common));
-      node = child->second.get();
-      rest = rest_of(rest, common);
-      if (common < node->label.size()) break;
-    }
-    for (const auto& [who, epoch] : node->tenants) {
-      const Tenant tenant{uint32_t(who), uint32_t(who >> 32)};
-      if (found.tenant_count == Match::kMaxTenants || !accept(tenant)) continue;
-      found.tenants[found.tenant_count++] = tenant;
-    }
-    if (found.tenant_count > 0 && random % Key::kMatchesPerTouch == 0) {
-      node->tenants[id(found.tenants[0])] = ++epoch_;
-    }
-    return found;
-  }
+  Match report(Input input, const Walk& walk, Accept& accept, uint64_t random) const;
+  void store(Input stored, const Walk& walk, Tenant tenant);
+  Plan prepare(Input stored, const Walk& walk) const;
+  bool is_current(Input stored, const Plan& plan) const;
+  Node& commit(Plan& plan, Tenant tenant);
+  bool touch(Node& node, uint64_t who) const;
 
-  void attach(Node& node, Tenant tenant, uint64_t epoch) {
-    if (!node.tenants.try_emplace(id(tenant), epoch).second) return;
-    size_ += key_.units(label(node));
-    sizes_[id(tenant)] += key_.units(label(node));
-  }
+  // Takes leaves of one tenant, or of all if it is 0, until done() is true; that is asked under
+  // the lock.
+  template <class Done>
+  uint64_t drop_leaves(uint64_t only, Done done);
+  std::vector<Leaf> leaves(uint64_t only) const;
+  uint64_t drop_first(std::vector<Leaf>& heap);
+  void free_garbage();
 
-  void detach(Node& node, uint64_t tenant) {
-    node.tenants.erase(tenant);
-    size_ -= key_.units(label(node));
-    sizes_[tenant] -= key_.units(label(node));
-    if (node.tenants.empty()) node.parent->children.erase(key_.first(label(node)));
-  }
-
-  bool is_leaf(const Node& node, uint64_t tenant) const {
-    for (const auto& [first, child] : node.children) {
-      if (child->tenants.contains(tenant)) return false;
-    }
-    return true;
-  }
-
-  template <class Visit>
-  void visit(Node& node, const Visit& each) {
-    for (const auto& [first, child] : node.children) {
-      each(*child);
-      visit(*child, each);
-    }
-  }
-
-  void remove_below(Node& node, uint64_t tenant) {
-    for (auto child = node.children.begin(); child != node.children.end();) {
-      if (child->second->tenants.erase(tenant) > 0) remove_below(*child->second, tenant);
-      child = child->second->tenants.empty() ? node.children.erase(child) : std::next(child);
-    }
-  }
-
-  Key key_;
-  mutable std::mutex mutex_;
-  Node root_;
-  std::map<uint64_t, uint64_t> sizes_;
-  std::atomic<uint64_t> size_{0};
-  uint64_t epoch_ = 0;
+  Structure<Key> nodes_;
+  mutable WriterLock writer_;
 };
 
 using StringTree = PrefixTree<TextKey>;
 using TokenTree = PrefixTree<TokenKey>;
 
 }  // namespace smg::prefix_tree
+
+#include "prefix_tree_impl.hpp"

@@ -14,8 +14,6 @@ namespace smg::prefix_tree {
 struct TextKey {
   using Element = char;
   using Input = std::string_view;
-  // In one of so many matches the holder that is named first is marked as used.
-  static constexpr uint64_t kMatchesPerTouch = 8;
   // Whether an insert marks its tenant as used on the whole path or only where the text ends.
   static constexpr bool kInsertTouchesPath = false;
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 30;

@@ -15,7 +15,6 @@ class TokenKey {
  public:
   using Element = uint32_t;
   using Input = std::span<const uint32_t>;
-  static constexpr uint64_t kMatchesPerTouch = 1;
   static constexpr bool kInsertTouchesPath = true;
   static constexpr std::size_t kMaxTokens = std::size_t{1} << 28;
 

@@ -2,34 +2,17 @@
 #include <doctest/doctest.h>
 
 #include <numeric>
-#include <string>
 #include <vector>
 
-#include "prefix_tree.hpp"
+#include "support.hpp"
 
 namespace {
 
 using namespace smg::prefix_tree;
+using namespace smg::prefix_tree::test;
 
 constexpr Tenant w1{1, 1};
 constexpr Tenant w2{2, 1};
-
-const auto anyone = [](Tenant) { return true; };
-
-// A look-up that marks nothing as used.
-template <class Tree>
-Match match(Tree& tree, typename Tree::Input input) {
-  return tree.match(input, anyone, 1);
-}
-
-bool holds(const Match& found, std::vector<Tenant> expected) {
-  if (found.tenant_count != expected.size()) return false;
-  for (const Tenant tenant : expected) {
-    const auto holders = found.holders();
-    if (std::find(holders.begin(), holders.end(), tenant) == holders.end()) return false;
-  }
-  return true;
-}
 
 struct Words : StringTree {
   Words() {
@@ -63,10 +46,10 @@ TEST_CASE("D1 a shared beginning has several holders and is counted once for eac
   const auto check = [&](std::string_view text, uint64_t matched, uint64_t input,
                          std::vector<Tenant> holders) {
     CAPTURE(text);
-    const Match found = match(tree, text);
+    const Match found = look_up(tree, text);
     CHECK(found.matched == matched);
     CHECK(found.input == input);
-    CHECK(holds(found, holders));
+    CHECK(names_only(found, holders));
   };
   check("help me", 4, 7, {w1});
   check("hey", 2, 3, {w1, w2});
@@ -78,17 +61,17 @@ TEST_CASE("D2 characters are counted and never cut") {
   Words tree;
   tree.insert("héllo wörld", w1);
   CHECK(tree.size() == 11);
-  CHECK(match(tree, "héllo!").matched == 5);
-  CHECK(match(tree, "héllo!").input == 6);
-  CHECK(match(tree, "hèllo").matched == 1);
-  CHECK(match(tree, "hèllo").input == 5);
+  CHECK(look_up(tree, "héllo!").matched == 5);
+  CHECK(look_up(tree, "héllo!").input == 6);
+  CHECK(look_up(tree, "hèllo").matched == 1);
+  CHECK(look_up(tree, "hèllo").input == 5);
 }
 
 TEST_CASE("D3 a share of exactly the threshold is a miss") {
   Words tree;
   tree.insert("abcd------", w1);
-  CHECK_FALSE(is_hit(match(tree, "abc0123456"), 0.3f));
-  CHECK(is_hit(match(tree, "abcd012345"), 0.3f));
+  CHECK_FALSE(is_hit(look_up(tree, "abc0123456"), 0.3f));
+  CHECK(is_hit(look_up(tree, "abcd012345"), 0.3f));
 }
 
 TEST_CASE("D4 eviction takes the least recently used leaf, whoever holds it") {
@@ -97,7 +80,7 @@ TEST_CASE("D4 eviction takes the least recently used leaf, whoever holds it") {
   tree.insert("bbbb", w2);
   tree.insert("cccc", w1);
   CHECK(tree.evict(8) == 4);
-  CHECK(match(tree, "aaaa").matched == 0);
+  CHECK(look_up(tree, "aaaa").matched == 0);
   CHECK(tree.size(w1) == 4);
   CHECK(tree.size(w2) == 4);
 }
@@ -109,11 +92,11 @@ TEST_CASE("D5 a node that becomes a leaf for its holder goes in the same run") {
   CHECK(tree.evict(3) == 9);
   CHECK(tree.size(w1) == 0);
   CHECK(tree.size(w2) == 3);
-  CHECK(match(tree, "abcdef").matched == 3);
-  CHECK(holds(match(tree, "abcxyz"), {w2}));
+  CHECK(look_up(tree, "abcdef").matched == 3);
+  CHECK(names_only(look_up(tree, "abcxyz"), {w2}));
   CHECK(tree.evict(0) == 3);
   CHECK(tree.size() == 0);
-  CHECK(match(tree, "abc").matched == 0);
+  CHECK(look_up(tree, "abc").matched == 0);
 }
 
 TEST_CASE("D6 what two texts of a holder share outlives the older one") {
@@ -122,8 +105,8 @@ TEST_CASE("D6 what two texts of a holder share outlives the older one") {
   tree.insert("abcxyz", w1);
   CHECK(tree.size() == 9);
   CHECK(tree.evict(6) == 3);
-  CHECK(match(tree, "abcdef").matched == 3);
-  CHECK(match(tree, "abcdef").input == 6);
+  CHECK(look_up(tree, "abcdef").matched == 3);
+  CHECK(look_up(tree, "abcdef").input == 6);
 }
 
 TEST_CASE("D7 tokens match in whole pages") {
@@ -131,12 +114,12 @@ TEST_CASE("D7 tokens match in whole pages") {
   tree.add_tenant(w1);
   tree.insert(sequence(1, 12), w1);
   const auto check = [&](const std::vector<uint32_t>& tokens, uint64_t matched, uint64_t input) {
-    CHECK(match(tree, tokens).matched == matched);
-    CHECK(match(tree, tokens).input == input);
+    CHECK(look_up(tree, tokens).matched == matched);
+    CHECK(look_up(tree, tokens).input == input);
   };
   check({1, 2, 3, 4, 5, 6, 7, 8, 96, 97, 98, 99}, 8, 12);
   check({1, 2, 3, 4, 5, 6, 9, 9}, 4, 8);
-  CHECK_FALSE(is_hit(match(tree, std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 9, 9}), 0.5f));
+  CHECK_FALSE(is_hit(look_up(tree, std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 9, 9}), 0.5f));
   check(sequence(1, 10), 8, 10);
   check({1, 2, 3}, 0, 3);
 
