@@ -45,8 +45,9 @@ typedef struct smg_option {
   smg_view label_default;
 } smg_option;
 
-#define SMG_PLUGIN_UNLOADABLE \
-  1u  // no thread, no thread_local, no GNU-unique symbol: dlclose is safe
+// dlclose is safe: no thread is left after destroy, and there is no thread_local with a destructor
+// and no GNU-unique symbol.
+#define SMG_PLUGIN_UNLOADABLE 1u
 
 // One plugin. All of it is constant and lives as long as the library is mapped.
 typedef struct smg_plugin {

@@ -18,8 +18,8 @@
 
 namespace smg {
 
-// What every plugin says of itself. `flags` is SMG_PLUGIN_*: 0 for a plugin that has threads or a
-// thread_local.
+// What every plugin says of itself. `flags` is SMG_PLUGIN_*: 0 for a plugin that leaves a thread
+// behind after destroy or has a thread_local with a destructor.
 struct About {
   std::string_view name;
   std::string_view version;
