@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "host/base/views.hpp"
+#include "host/config/plugin_options.hpp"
 #include "host/fleet/registry.hpp"
 #include "host/loop/loop_service.hpp"
 #include "host/plugin/instance.hpp"
@@ -34,9 +35,13 @@ class IdleFleet {
     plugins_->load_all(paths);
     HostServices services = HostServices::basic();
     services.loop = &loop_service();
+    services.metrics = &metrics_;
+    Draft draft;
+    read_plugin_options(draft, plugins_->descriptors());
     loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
     on_control([&] {
-      policy_ = PluginInstance::create(plugins_->find(SMG_KIND_POLICY, policy_name), services, {},
+      policy_ = PluginInstance::create(plugins_->find(SMG_KIND_POLICY, policy_name), services,
+                                       draft.config.plugin_options[{SMG_KIND_POLICY, policy_name}],
                                        nullptr, error);
     });
     if (policy_ == nullptr) std::abort();
