@@ -35,8 +35,7 @@ inline constexpr std::string_view kPluginPath = SMG_DEFAULT_PLUGIN_DIR;
 inline constexpr bool kPluginWatch = true;
 
 // [policy]
-// The documented default is cache_aware; until that plugin ships, the default is one that does.
-inline constexpr std::string_view kPolicy = "round_robin";
+inline constexpr std::string_view kPolicy = "cache_aware";
 
 // [routing_key_override]
 inline constexpr std::string_view kRoutingKeyHeader = "x-smg-routing-key";

@@ -73,12 +73,16 @@ class FakeFleet {
   void report(std::uint32_t number, std::int64_t waiting_requests, std::int64_t waiting_tokens,
               double throughput, double usage) {
     smg_worker_live& live = members_[number].live;
-    live.waiting_requests = waiting_requests;
-    live.waiting_uncached_tokens = waiting_tokens;
-    live.throughput = throughput;
-    live.token_usage = usage;
-    ++live.report_sequence;
+    store(live.waiting_requests, waiting_requests);
+    store(live.waiting_uncached_tokens, waiting_tokens);
+    store(live.throughput, throughput);
+    store(live.token_usage, usage);
+    __atomic_store_n(&live.report_sequence, live.report_sequence + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&live.report_valid, 1u, __ATOMIC_RELEASE);
+  }
+  // A poll that brought nothing.
+  void no_report(std::uint32_t number) {
+    __atomic_store_n(&members_[number].live.report_valid, 0u, __ATOMIC_RELEASE);
   }
 
   void set_state(std::uint32_t number, std::uint32_t state) {
@@ -116,6 +120,11 @@ class FakeFleet {
     smg_worker_live live{};
     smg_worker worker{};
   };
+
+  template <class T>
+  static void store(T& place, T value) {
+    __atomic_store(&place, &value, __ATOMIC_RELAXED);
+  }
 
   std::deque<Member> members_;  // addresses stay
   std::uint64_t generation_ = 0;

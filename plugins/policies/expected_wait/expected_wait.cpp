@@ -1,6 +1,7 @@
 #include "expected_wait.hpp"
 
-#include <limits>
+#include <algorithm>
+#include <cmath>
 
 namespace smg {
 namespace {
@@ -12,101 +13,135 @@ T load(const T& place) {
   return value;
 }
 
+// The lowest score seen, equal ones equally likely.
+class Best {
+ public:
+  explicit Best(uint64_t random) : random_(random) {}
+
+  void offer(std::size_t place, double score) {
+    if (ties_ == 0 || score < score_) {
+      place_ = place;
+      score_ = score;
+      ties_ = 1;
+    } else if (score == score_) {
+      // Reservoir: the j-th tied one replaces the choice with probability 1/j.
+      random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+      if ((random_ >> 33) % ++ties_ == 0) place_ = place;
+    }
+  }
+  bool any() const { return ties_ > 0; }
+  std::size_t place() const { return place_; }
+  double score() const { return score_; }
+
+ private:
+  uint64_t random_;
+  uint64_t ties_ = 0;
+  std::size_t place_ = 0;
+  double score_ = 0;
+};
+
 }  // namespace
 
 ExpectedWait::Figures ExpectedWait::figures_of(const smg_worker_live& live) const {
   Figures figures{};
+  // Before the figures: credit for an older report may be charged to newer figures for one choice,
+  // but figures that are out of date never go without their credit.
+  figures.sequence = __atomic_load_n(&live.report_sequence, __ATOMIC_ACQUIRE);
   figures.reported = __atomic_load_n(&live.report_valid, __ATOMIC_ACQUIRE) != 0;
   if (!figures.reported) return figures;
-  figures.sequence = load(live.report_sequence);
-  figures.waiting_requests = load(live.waiting_requests);
+  figures.waiting_requests = std::max<int64_t>(load(live.waiting_requests), 0);
   const int64_t uncached = load(live.waiting_uncached_tokens);
   figures.queued_tokens =
       uncached > 0 ? static_cast<double>(uncached)
-                   : static_cast<double>(std::max<int64_t>(figures.waiting_requests, 0)) *
-                         tunables_.mean_prefill_tokens;
-  figures.throughput = load(live.throughput);
-  figures.usage = load(live.token_usage);
+                   : static_cast<double>(figures.waiting_requests) * tunables_.mean_prefill_tokens;
+  const double throughput = load(live.throughput);
+  figures.throughput = throughput > 0 && std::isfinite(throughput) ? throughput : 0;
+  // A NaN is no usage at all, as for the overload verdict.
+  const double usage = load(live.token_usage);
+  const double k = usage > 0 ? std::min(usage, 0.999) : 0.0;
+  figures.pressure = tunables_.kv_pressure_weight * k / (1 - k);
   return figures;
 }
 
 ExpectedWait::Credit& ExpectedWait::credit_of(const smg_worker& worker, uint64_t sequence) {
-  if (credits_.size() <= worker.slot) credits_.resize(worker.slot + 1);
-  Credit& credit = credits_[worker.slot];
-  if (credit.ref != worker.ref || credit.sequence != sequence) {
+  std::vector<Credit>& credits = stripe_of(worker).credits;
+  const std::size_t place = worker.slot / stripes_.size();
+  if (credits.size() <= place) credits.resize(place + 1);
+  Credit& credit = credits[place];
+  // Only a newer report clears: another thread may have read an older one.
+  if (credit.ref != worker.ref || credit.sequence < sequence) {
     credit = {.ref = worker.ref, .sequence = sequence};
   }
   return credit;
 }
 
 std::optional<uint32_t> ExpectedWait::choose(const Request& request, const Pool& pool,
-                                             std::span<const uint32_t> candidates) {
+                                             std::span<const uint32_t> candidates,
+                                             std::span<Figures> room) {
+  if (candidates.empty()) return std::nullopt;
+  if (candidates.size() == 1 && tunables_.max_waiting_requests <= 0) return candidates.front();
+  const std::span<Figures> figures = room.first(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    figures[i] = figures_of(pool.live(candidates[i]));
+  }
+  Stripe& first = stripe_of(pool.worker(candidates.front()));
+  Stripe& last = stripe_of(pool.worker(candidates.back()));
+  if (&first == &last) {
+    const std::lock_guard lock(first.mutex);
+    return choose_locked(request, pool, candidates, figures);
+  }
+  const std::scoped_lock lock(first.mutex, last.mutex);
+  return choose_locked(request, pool, candidates, figures);
+}
+
+std::optional<uint32_t> ExpectedWait::choose_locked(const Request& request, const Pool& pool,
+                                                    std::span<const uint32_t> candidates,
+                                                    std::span<const Figures> figures) {
   const bool capped = tunables_.max_waiting_requests > 0;
-  if (candidates.size() == 1 && !capped) return candidates.front();
-  const std::lock_guard lock(mutex_);
-  figures_.clear();
-  candidates_.clear();
-  double nominal = 0;
+  const auto at_cap = [&](std::size_t i) {
+    return capped && figures[i].reported &&
+           figures[i].waiting_requests +
+                   credit_of(pool.worker(candidates[i]), figures[i].sequence).requests >=
+               tunables_.max_waiting_requests;
+  };
+  Best reported(request.random());
+  double throughputs = 0;
   unsigned with_throughput = 0;
-  bool any_report = false;
-  for (const uint32_t index : candidates) {
-    const Figures figures = figures_of(pool.live(index));
-    if (capped && figures.reported) {
-      const Credit& credit = credit_of(pool.worker(index), figures.sequence);
-      if (figures.waiting_requests + credit.requests >= tunables_.max_waiting_requests) continue;
+  std::size_t unreported = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Figures& own = figures[i];
+    if (!own.reported) {
+      ++unreported;
+      continue;
     }
-    any_report = any_report || figures.reported;
-    if (figures.reported && figures.throughput > 0) {
-      nominal += figures.throughput;
+    if (at_cap(i)) continue;
+    if (own.throughput > 0) {
+      throughputs += own.throughput;
       ++with_throughput;
     }
-    figures_.push_back(figures);
-    candidates_.push_back(index);
+    const Credit& credit = credit_of(pool.worker(candidates[i]), own.sequence);
+    const double throughput = own.throughput > 0 ? own.throughput : tunables_.default_throughput;
+    reported.offer(i, (own.queued_tokens + credit.tokens) / throughput + own.pressure);
   }
-  if (candidates_.empty()) return std::nullopt;
-  nominal = with_throughput > 0 ? nominal / with_throughput : tunables_.default_throughput;
-
-  const auto own_score = [&](std::size_t i) {
-    const Figures& figures = figures_[i];
-    const Credit& credit = credit_of(pool.worker(candidates_[i]), figures.sequence);
-    const double throughput =
-        figures.throughput > 0 ? figures.throughput : tunables_.default_throughput;
-    // A NaN is no usage at all, as for the overload verdict.
-    const double k = figures.usage > 0 ? std::min(figures.usage, 0.999) : 0.0;
-    return (figures.queued_tokens + credit.tokens) / throughput +
-           tunables_.kv_pressure_weight * k / (1 - k);
-  };
-  double base = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    if (figures_[i].reported) base = std::min(base, own_score(i));
-  }
-  std::size_t best = 0;
-  double best_score = 0;
-  uint64_t ties = 0;
-  uint64_t random = request.random();
-  for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    const auto in_flight = static_cast<double>(pool.in_flight(candidates_[i]));
-    double score = in_flight;
-    if (figures_[i].reported) {
-      score = own_score(i);
-    } else if (any_report) {
-      score = base + in_flight * tunables_.mean_prefill_tokens / nominal;
-    }
-    if (ties == 0 || score < best_score) {
-      best = i;
-      best_score = score;
-      ties = 1;
-    } else if (score == best_score) {
-      // Reservoir: the j-th tied one replaces the choice with probability 1/j.
-      random = random * 6364136223846793005u + 1442695040888963407u;
-      if ((random >> 33) % ++ties == 0) best = i;
+  Best best = reported;
+  if (unreported > 0) {
+    const double nominal =
+        with_throughput > 0 ? throughputs / with_throughput : tunables_.default_throughput;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (figures[i].reported) continue;
+      const auto in_flight = static_cast<double>(pool.in_flight(candidates[i]));
+      best.offer(i, reported.any()
+                        ? reported.score() + in_flight * tunables_.mean_prefill_tokens / nominal
+                        : in_flight);
     }
   }
-  Credit& credit = credit_of(pool.worker(candidates_[best]), figures_[best].sequence);
+  if (!best.any()) return std::nullopt;
+  const uint32_t chosen = candidates[best.place()];
+  Credit& credit = credit_of(pool.worker(chosen), figures[best.place()].sequence);
   credit.tokens += request.tokens().empty() ? tunables_.mean_prefill_tokens
                                             : static_cast<double>(request.tokens().size());
   ++credit.requests;
-  return candidates_[best];
+  return chosen;
 }
 
 }  // namespace smg

@@ -7,13 +7,13 @@
 // with k the KV usage, at most 0.999: in seconds, lower is better. The second term is a barrier: a
 // worker whose cache is nearly full is as bad as a long queue. A worker without a report is taken
 // to be as good as the best one that has one, plus what our own requests on it need; without any
-// report the fewest requests in flight win.
+// report the fewest requests in flight win. Equal scores are equally likely.
 //
-// Any loop; the books of what was sent are under a lock, so that a burst does not see the same
-// empty worker many times.
+// On any thread. What was sent is kept per worker and cleared by its next report. The best one is
+// found and credited under one lock, so that a burst does not see the same empty worker many times;
+// reports are read before, so that the lock is held for the comparison only.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -33,12 +33,32 @@ struct ExpectedWaitTunables {
 
 class ExpectedWait {
  public:
-  explicit ExpectedWait(const ExpectedWaitTunables& tunables) : tunables_(tunables) {}
+  // A worker's report, read once.
+  struct Figures {
+    uint64_t sequence;
+    bool reported;
+    int64_t waiting_requests;
+    double queued_tokens;
+    double throughput;  // 0: it does not say
+    double pressure;    // s, the barrier
+  };
+
+  // The books are divided by slot into `stripes`, with a lock each: choices between few workers run
+  // side by side. REQUIRES: stripes > 0.
+  explicit ExpectedWait(const ExpectedWaitTunables& tunables, std::size_t stripes = 1)
+      : tunables_(tunables), stripes_(stripes) {}
 
   // The best of `candidates`, which are eligible; books the request on it. nullopt: all are at the
-  // cap.
+  // cap. `room` is for work and may be kept by the caller for the next time. REQUIRES: room is as
+  // long as candidates; at most two candidates if there is more than one stripe.
   std::optional<uint32_t> choose(const Request& request, const Pool& pool,
-                                 std::span<const uint32_t> candidates);
+                                 std::span<const uint32_t> candidates, std::span<Figures> room);
+  // The same without room: allocates.
+  std::optional<uint32_t> choose(const Request& request, const Pool& pool,
+                                 std::span<const uint32_t> candidates) {
+    std::vector<Figures> room(candidates.size());
+    return choose(request, pool, candidates, room);
+  }
 
  private:
   // What went to a worker since its last report.
@@ -49,24 +69,20 @@ class ExpectedWait {
     int64_t requests = 0;
   };
 
-  // The worker's report, read once.
-  struct Figures {
-    bool reported;
-    int64_t waiting_requests;
-    double queued_tokens;
-    double throughput;
-    double usage;
-    uint64_t sequence;
+  struct alignas(64) Stripe {
+    std::mutex mutex;
+    std::vector<Credit> credits;  // by slot / stripes
   };
 
   Figures figures_of(const smg_worker_live& live) const;
+  Stripe& stripe_of(const smg_worker& worker) { return stripes_[worker.slot % stripes_.size()]; }
   Credit& credit_of(const smg_worker& worker, uint64_t sequence);
+  std::optional<uint32_t> choose_locked(const Request& request, const Pool& pool,
+                                        std::span<const uint32_t> candidates,
+                                        std::span<const Figures> figures);
 
   const ExpectedWaitTunables tunables_;
-  std::mutex mutex_;
-  std::vector<Credit> credits_;   // by slot
-  std::vector<Figures> figures_;  // of the running choice
-  std::vector<uint32_t> candidates_;
+  std::vector<Stripe> stripes_;
 };
 
 }  // namespace smg

@@ -31,6 +31,11 @@ constexpr smg_option kOptions[] = {
                      .minimum = 0,
                      .maximum = 1e9,
                      .flag = "least-load-max-waiting-requests"}),
+    smg::int_option("load_check_interval_secs",
+                    {.initial = "10",
+                     .help = "Reserved: loads are polled as the load monitor's interval says",
+                     .minimum = 1,
+                     .maximum = 4294967295}),
 };
 
 smg::ExpectedWaitTunables tunables(smg::Host host) {
@@ -48,14 +53,14 @@ class LeastLoad {
   explicit LeastLoad(smg::Host host) : eligible_(host), wait_(tunables(host)) {}
 
   std::optional<uint32_t> select(const smg::Request& request, const smg::Pool& pool) {
-    return eligible_.choose(pool, [&](const auto& entry) -> std::optional<uint32_t> {
-      if (entry.indices.empty()) return std::nullopt;
-      return wait_.choose(request, pool, entry.indices);
+    return eligible_.choose(pool, [&](auto& entry) -> std::optional<uint32_t> {
+      entry.extra.resize(entry.indices.size());
+      return wait_.choose(request, pool, entry.indices, entry.extra);
     });
   }
 
  private:
-  smg::EligibleCache<> eligible_;
+  smg::EligibleCache<std::vector<smg::ExpectedWait::Figures>> eligible_;
   smg::ExpectedWait wait_;
 };
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "host/base/views.hpp"
+#include "host/config/plugin_options.hpp"
 #include "host/fleet/registry.hpp"
 #include "host/loop/loop_service.hpp"
 #include "host/plugin/instance.hpp"
@@ -18,7 +19,8 @@ namespace smg {
 // A fleet of workers that are ready and reachable by nobody: selection never talks to them.
 class IdleFleet {
  public:
-  IdleFleet(const std::string& policy_name, std::size_t workers, const Ceilings& ceilings = {})
+  IdleFleet(const std::string& policy_name, std::size_t workers, const Ceilings& ceilings = {},
+            std::uint32_t type = SMG_WORKER_REGULAR)
       : loops_(1),
         metrics_({.loops = 2}),
         families_(metrics_),
@@ -33,8 +35,15 @@ class IdleFleet {
     plugins_->load_all(paths);
     HostServices services = HostServices::basic();
     services.loop = &loop_service();
-    policy_ = PluginInstance::create(plugins_->find(SMG_KIND_POLICY, policy_name), services, {},
-                                     nullptr, error);
+    services.metrics = &metrics_;
+    Draft draft;
+    read_plugin_options(draft, plugins_->descriptors());
+    loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
+    on_control([&] {
+      policy_ = PluginInstance::create(plugins_->find(SMG_KIND_POLICY, policy_name), services,
+                                       draft.config.plugin_options[{SMG_KIND_POLICY, policy_name}],
+                                       nullptr, error);
+    });
     if (policy_ == nullptr) std::abort();
     ref_.api = &policy_->policy();
     ref_.self = policy_->self();
@@ -45,7 +54,6 @@ class IdleFleet {
     };
     transport_.quiesce = transport_.close = [](void*) {};
     transport_ref_.api = &transport_;
-    loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
     registry_ = std::make_unique<Registry>(
         endpoints_, families_, bus_, [this](std::string_view, const Worker*) {
           return std::shared_ptr<const PolicyRef>(std::shared_ptr<void>(), &ref_);
@@ -55,6 +63,7 @@ class IdleFleet {
       description.url = "http://worker-" + std::to_string(i) + ":8000";
       description.models = {"meta-llama/Llama-3.1-8B-Instruct"};
       description.id = description.url;
+      description.type = type;
       description.ceilings = ceilings;
       auto candidate = registry_->open(description, transport_ref_, error);
       const auto worker = registry_->add(std::move(*candidate), description);
@@ -66,7 +75,7 @@ class IdleFleet {
     registry_->remove_all();
     registry_.reset();
     while (!endpoints_.all_closed()) std::this_thread::yield();
-    policy_.reset();
+    on_control([&] { policy_.reset(); });
     loops_.stop();
   }
   // The benchmark's body on a loop thread, where policies keep their caches.
@@ -74,6 +83,8 @@ class IdleFleet {
   Registry& registry() { return *registry_; }
 
  private:
+  void on_control(const std::function<void()>& body) { loops_.run_on(loops_.data_count(), body); }
+
   LoopGroup loops_;
   Metrics metrics_;
   Families families_;

@@ -18,7 +18,7 @@ namespace smg::test {
 
 class ShippedPolicies {
  public:
-  ShippedPolicies() : loops_(1), resolver_(loops_) {
+  ShippedPolicies() : loops_(1), metrics_({.loops = 2}), resolver_(loops_) {
     install_loop_service(&loops_, &resolver_);
     loops_.start([](Loop&) {});
     std::string error;
@@ -30,10 +30,14 @@ class ShippedPolicies {
     read_plugin_options(draft, plugins_->descriptors());
     HostServices services = HostServices::basic();
     services.loop = &loop_service();
+    services.metrics = &metrics_;
     for (const std::string& name : plugins_->names(SMG_KIND_POLICY)) {
-      auto instance = PluginInstance::create(plugins_->find(SMG_KIND_POLICY, name), services,
-                                             draft.config.plugin_options[{SMG_KIND_POLICY, name}],
-                                             nullptr, error);
+      std::unique_ptr<PluginInstance> instance;
+      on_control([&] {
+        instance = PluginInstance::create(plugins_->find(SMG_KIND_POLICY, name), services,
+                                          draft.config.plugin_options[{SMG_KIND_POLICY, name}],
+                                          nullptr, error);
+      });
       REQUIRE_MESSAGE(instance != nullptr, name << ": " << error);
       PolicyRef ref;
       ref.api = &instance->policy();
@@ -44,7 +48,7 @@ class ShippedPolicies {
     }
   }
   ~ShippedPolicies() {
-    instances_.clear();
+    on_control([&] { instances_.clear(); });
     loops_.stop();
   }
 
@@ -57,7 +61,11 @@ class ShippedPolicies {
   std::vector<PolicyRef> all;
 
  private:
+  // Policies are made and destroyed there.
+  void on_control(const std::function<void()>& body) { loops_.run_on(loops_.data_count(), body); }
+
   LoopGroup loops_;
+  Metrics metrics_;
   Resolver resolver_;
   std::unique_ptr<RunDir> run_dir_;
   std::unique_ptr<PluginRegistry> plugins_;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "defaults.hpp"
 #include "fake_policy.hpp"
 #include "fake_pool.hpp"
 
@@ -26,6 +27,7 @@ inline ChurnResult select_under_churn(const char* library) {
   constexpr std::uint32_t kLoops = 4;
 
   FakeHost host(kLoops);
+  set_defaults(host, library);
   LoadedPolicy policy(library, host);
   FakeFleet fleet(kWorkers);
   const auto pool = fleet.pool();

@@ -130,3 +130,123 @@ TEST_CASE("a worker that took over another's slot starts without its books") {
   const_cast<smg_worker*>(bench.pool->raw()->workers[0])->ref = 99;
   CHECK(bench.choose() == 0);
 }
+
+TEST_CASE("policies C7: figures are sums over the ranks, usage their mean") {
+  // 1000 / 200 + 0.15 = 5.15 against 5.16 and 5.14.
+  Bench bench(2);
+  bench.report(0, 1000, 200, 0.5);
+  bench.report(1, 5160, 1000, 0);
+  CHECK(bench.choose() == 0);
+  Bench other(2);
+  other.report(0, 1000, 200, 0.5);
+  other.report(1, 5140, 1000, 0);
+  CHECK(other.choose() == 1);
+}
+
+TEST_CASE("a report clears the credit of its own worker and of no other") {
+  Bench bench(3);
+  bench.report(0, 0, 100, 0);
+  bench.report(1, 0, 100, 0);
+  bench.report(2, 512, 100, 0);
+  std::set<std::uint32_t> first{bench.choose().value(), bench.choose().value()};
+  CHECK(first == std::set<std::uint32_t>{0, 1});
+  bench.report(0, 0, 100, 0);  // 0, 1024, 512
+  CHECK(bench.choose() == 0);  // 1024, 1024, 512
+  CHECK(bench.choose() == 2);  // 1024, 1024, 1536
+  CHECK(bench.choose() != 2);
+}
+
+TEST_CASE("a worker whose polls fail counts as one that never reported") {
+  Bench bench(2);
+  bench.report(0, 0, 100, 0);
+  bench.report(1, 4096, 100, 0);
+  bench.fleet.no_report(0);
+  bench.fleet.set_in_flight(0, 1);
+  CHECK(bench.choose() == 1);  // 40.96 against 40.96 + 1 x 1024 / 100
+  bench.fleet.set_in_flight(0, 0);
+  bench.fleet.no_report(1);
+  bench.fleet.set_in_flight(1, 1);
+  CHECK(bench.choose() == 0);
+}
+
+TEST_CASE("what was sent while a worker was unreported is gone with its next report") {
+  Bench bench(2);
+  bench.report(0, 100, 100, 0);
+  bench.fleet.no_report(0);
+  bench.fleet.no_report(1);
+  bench.fleet.set_in_flight(1, 9);
+  for (int i = 0; i < 5; ++i) CHECK(bench.choose() == 0);
+  bench.report(0, 0, 100, 0);
+  bench.report(1, 100, 100, 0);
+  CHECK(bench.choose() == 0);
+}
+
+TEST_CASE("figures that are no numbers, or below zero, count as not said") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const double throughput : {nan, -5.0, 0.0, infinite, -infinite}) {
+    CAPTURE(throughput);
+    // 2000 tokens at the default of 2000 per second: 1 s.
+    Bench longer(2);
+    longer.report(0, 2000, throughput, 0);
+    longer.report(1, 1100, 1000, 0);
+    CHECK(longer.choose() == 0);
+    Bench shorter(2);
+    shorter.report(0, 2000, throughput, 0);
+    shorter.report(1, 900, 1000, 0);
+    CHECK(shorter.choose() == 1);
+  }
+  for (const double usage : {nan, -1.0, -infinite}) {
+    CAPTURE(usage);
+    Bench bench(2);
+    bench.report(0, 100, 1000, usage);
+    bench.report(1, 101, 1000, 0);
+    CHECK(bench.choose() == 0);
+  }
+  // A usage above 1 is the full barrier, 149.85 s.
+  for (const double usage : {1.0, 7.0, infinite}) {
+    CAPTURE(usage);
+    Bench bench(2);
+    bench.report(0, 0, 1000, usage);
+    bench.report(1, 149'800, 1000, 0);
+    CHECK(bench.choose() == 1);
+    bench.report(1, 149'900, 1000, 0);
+    CHECK(bench.choose() == 0);
+  }
+  // -3 waiting requests are none.
+  Bench bench(2);
+  bench.report(0, -7, 1000, 0, -3);
+  bench.report(1, 1, 1000, 0);
+  CHECK(bench.choose() == 0);
+  CHECK(bench.choose() == 1);
+}
+
+TEST_CASE("a request whose tokens are known is credited with these") {
+  Bench bench(2);
+  bench.report(0, 0, 100, 0);
+  bench.report(1, 10, 100, 0);
+  const std::uint32_t tokens[20] = {};
+  smg_policy_request request{};
+  request.tokens = tokens;
+  request.token_count = 8;
+  CHECK(bench.wait.choose(Request(request), Pool(*bench.pool->raw()), bench.all) == 0);
+  CHECK(bench.wait.choose(Request(request), Pool(*bench.pool->raw()), bench.all) == 0);
+  CHECK(bench.wait.choose(Request(request), Pool(*bench.pool->raw()), bench.all) == 1);
+}
+
+TEST_CASE("books in many stripes are the same books") {
+  FakeFleet fleet(130);
+  const auto pool = fleet.pool();
+  ExpectedWait wait({}, 64);
+  for (std::uint32_t i = 0; i < 130; ++i) fleet.report(i, 0, 0, 100, 0);
+  smg_policy_request request{};
+  ExpectedWait::Figures room[2];
+  for (const std::uint32_t second : {1u, 64u, 129u}) {  // of another stripe, of the same
+    fleet.report(0, 0, 0, 100, 0);
+    fleet.report(second, 0, 1500, 100, 0);
+    const std::uint32_t pair[] = {second, 0};
+    CHECK(wait.choose(Request(request), Pool(*pool->raw()), pair, room) == 0);
+    CHECK(wait.choose(Request(request), Pool(*pool->raw()), pair, room) == 0);
+    CHECK(wait.choose(Request(request), Pool(*pool->raw()), pair, room) == second);
+  }
+}

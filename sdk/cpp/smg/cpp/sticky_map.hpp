@@ -9,10 +9,10 @@
 // Each shard keeps its entries in order of use, so the least recently used one goes first, whether
 // it has been idle for too long (evict_idle) or the shard is full.
 //
-// The number of entries has a hard bound, 1 Mi by default, divided evenly among the shards. One
-// entry takes about 300 bytes, so a full map takes about 300 MB. Owned by whoever makes it. Every
-// function may be called on any thread; call-backs must not call back into the map. Times are
-// monotonic nanoseconds and come from the caller.
+// The number of entries has a hard bound, 1 Mi by default, divided evenly among the shards. An
+// entry takes about 430 bytes with a key of 40 bytes, so a full map takes about 450 MB. Owned by
+// whoever makes it. Every function may be called on any thread; call-backs must not call back into
+// the map. Times are monotonic nanoseconds and come from the caller.
 #pragma once
 
 #include <algorithm>
