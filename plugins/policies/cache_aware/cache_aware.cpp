@@ -68,6 +68,7 @@ void CacheAware::on_event(const smg_event& event) noexcept {
 }
 
 std::optional<uint32_t> CacheAware::decide(Call& call) {
+  call.room.shared = false;
   if (call.known.map == nullptr) return shortest_wait(call, call.eligible);
   if (settings_.hash_placement) return by_placement(call);
   ModelState& model = call.map().model();
@@ -101,7 +102,7 @@ std::optional<uint32_t> CacheAware::shortest_wait(Call& call,
 }
 
 SpillGate::Verdict CacheAware::admit(Call& call) const {
-  return gate_.admit(call.pool, call.eligible, call.room.group, call.room.cool);
+  return gate_.admit(call.pool, call.eligible, call.room.group, call.room.shared, call.room.cool);
 }
 
 // From the candidates in the room to the group there.
@@ -156,11 +157,16 @@ void CacheAware::find_holders(Call& call, const smg::prefix_tree::Match& match,
                               uint64_t marker) const {
   const uint64_t matched = match.matched - std::min(match.matched, marker);
   const uint64_t input = match.input - std::min(match.input, marker);
+  const uint64_t shared = match.shared - std::min(match.shared, marker);
   match_ratio_.observe(input == 0 ? 0 : static_cast<double>(matched) / static_cast<double>(input));
   call.room.candidates.clear();
   // In 32 bits, as the threshold was configured.
-  if (input > 0 &&
-      static_cast<float>(matched) / static_cast<float>(input) > settings_.cache_threshold) {
+  const auto is_enough = [&](uint64_t units) {
+    return input > 0 &&
+           static_cast<float>(units) / static_cast<float>(input) > settings_.cache_threshold;
+  };
+  call.room.shared = !is_enough(matched - shared);
+  if (is_enough(matched)) {
     for (const Tenant holder : match.holders()) {
       call.room.candidates.push_back({call.map().index(holder), 1.0});
     }

@@ -56,6 +56,7 @@ class CacheAware {
   // Memory of a loop for one choice at a time.
   struct Room {
     std::vector<uint32_t> group;
+    bool shared = false;  // the group is of those who hold what many prompts begin with
     std::vector<uint32_t> cool;
     std::vector<Candidate> candidates;
     std::vector<uint64_t> chain;

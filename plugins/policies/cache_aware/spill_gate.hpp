@@ -6,7 +6,11 @@
 // with the load in requests in flight and the mean over all eligible workers. Whoever is not hot
 // stays; if all are hot, the request goes to the others. Judged per request and candidate: one hot
 // worker neither costs the rest of its group their requests, nor others their affinity. A mean is
-// never negative, so no worker is looked at while nobody in the group exceeds `abs`. Any thread.
+// never negative, so no worker is looked at while nobody in the group exceeds `abs`.
+//
+// A prompt's beginning that many prompts have, say a system prompt, is worth less: any worker has
+// it after one prefill. For those, `abs` is kSharedAbs, so that the beginning spreads to idle
+// workers before a queue forms on the first one. Any thread.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +27,11 @@ class SpillGate {
   // `rel` is compared as the 32-bit number that was configured.
   SpillGate(double rel, double abs) : rel_(static_cast<float>(rel)), abs_(abs) {}
 
-  bool hot(double load, double mean) const {
-    return load > mean * static_cast<double>(rel_) && load > mean + abs_;
+  static constexpr double kSharedAbs = 1;
+
+  // `shared`: what the group holds of the prompt is what many prompts begin with.
+  bool hot(double load, double mean, bool shared = false) const {
+    return load > mean * static_cast<double>(rel_) && load > mean + abs(shared);
   }
 
   struct Verdict {
@@ -33,23 +40,23 @@ class SpillGate {
   };
   // Indices into the pool. `room` may hold the answer. REQUIRES: `eligible` is not empty.
   Verdict admit(const smg::Pool& pool, std::span<const uint32_t> eligible,
-                std::span<const uint32_t> group, std::vector<uint32_t>& room) const {
+                std::span<const uint32_t> group, bool shared, std::vector<uint32_t>& room) const {
     if (group.empty()) return {eligible, false};
     uint32_t highest = 0;
     for (const uint32_t index : group) highest = std::max(highest, pool.in_flight(index));
-    if (highest <= abs_) return {group, false};
+    if (highest <= abs(shared)) return {group, false};
     const auto count = static_cast<double>(eligible.size());
     double sum = 0;
     for (std::size_t i = 0; i < eligible.size(); ++i) {
       sum += pool.in_flight(eligible[i]);
       // The mean can only be higher, and the highest load be less hot.
-      if (i % kStride == kStride - 1 && !hot(highest, sum / count)) return {group, false};
+      if (i % kStride == kStride - 1 && !hot(highest, sum / count, shared)) return {group, false};
     }
     const double mean = sum / count;
     const auto keep_cool = [&](std::span<const uint32_t> of) {
       room.clear();
       for (const uint32_t index : of) {
-        if (!hot(pool.in_flight(index), mean)) room.push_back(index);
+        if (!hot(pool.in_flight(index), mean, shared)) room.push_back(index);
       }
     };
     keep_cool(group);
@@ -62,6 +69,8 @@ class SpillGate {
 
  private:
   static constexpr std::size_t kStride = 256;
+
+  double abs(bool shared) const { return shared ? std::min(abs_, kSharedAbs) : abs_; }
 
   float rel_;
   double abs_;

@@ -36,6 +36,9 @@ class Children {
     }
   }
 
+  // More than kSmall children, at least when the table was made.
+  bool is_wide() const { return capacity_ > kSmall; }
+
   // Writer from here on.
   uint32_t count() const { return count_; }
   bool has_room() const {

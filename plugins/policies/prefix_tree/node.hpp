@@ -34,6 +34,10 @@ struct Node {
     const Branch* below = branch.load(std::memory_order_acquire);
     return below == nullptr ? nullptr : below->children.load(std::memory_order_acquire)->find(key);
   }
+  bool is_wide() const {
+    const Branch* below = branch.load(std::memory_order_acquire);
+    return below != nullptr && below->children.load(std::memory_order_acquire)->is_wide();
+  }
   Holder* holder(uint64_t tenant) const {
     return holders.load(std::memory_order_acquire)->find(tenant);
   }

@@ -90,6 +90,7 @@ class PrefixTree {
     Node* full;
     std::size_t offset = 0;
     uint64_t units = 0;
+    uint64_t shared = 0;  // up to the last wide node
     Node* part = nullptr;
     std::size_t common = 0;
     uint64_t common_units = 0;

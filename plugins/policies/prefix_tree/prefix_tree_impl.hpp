@@ -101,6 +101,7 @@ typename PrefixTree<Key>::Walk PrefixTree<Key>::descend(Input stored, Walk walk)
     walk.full = child;
     walk.offset += label.size();
     walk.units += child->units;
+    if (child->is_wide()) walk.shared = walk.units;
   }
   return walk;
 }
@@ -112,6 +113,7 @@ Match PrefixTree<Key>::report(Input input, const Walk& walk, Accept& accept,
   constexpr uint64_t kMatchesPerTouch = 8;
   Match found;
   found.matched = walk.units + walk.common_units;
+  found.shared = walk.shared;
   // What is known need not be counted again.
   found.input = found.matched + nodes_.key().units(rest_of(input, walk.offset + walk.common));
   if (found.matched == 0) return found;

@@ -25,6 +25,9 @@ struct Match {
 
   uint64_t matched = 0;
   uint64_t input = 0;  // all of it, also what is too short for a page
+  // Of `matched`, up to the deepest place from where five continuations or more are known: what the
+  // input has in common with many others.
+  uint64_t shared = 0;
   // Who holds the deepest node reached, even if only a part of its label matched; of many, a
   // sample. Nobody if nothing matched.
   std::array<Tenant, kMaxTenants> tenants{};
