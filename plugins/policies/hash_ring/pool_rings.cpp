@@ -1,5 +1,6 @@
 #include "pool_rings.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace smg {
