@@ -35,7 +35,9 @@ class ExpectedWait {
  public:
   // A worker's report, read once.
   struct Figures {
+    uint64_t ref;
     uint64_t sequence;
+    uint32_t slot;
     bool reported;
     int64_t waiting_requests;
     double queued_tokens;
@@ -74,9 +76,9 @@ class ExpectedWait {
     std::vector<Credit> credits;  // by slot / stripes
   };
 
-  Figures figures_of(const smg_worker_live& live) const;
-  Stripe& stripe_of(const smg_worker& worker) { return stripes_[worker.slot % stripes_.size()]; }
-  Credit& credit_of(const smg_worker& worker, uint64_t sequence);
+  Figures figures_of(const smg_worker& worker) const;
+  Stripe& stripe_of(const Figures& worker) { return stripes_[worker.slot % stripes_.size()]; }
+  Credit& credit_of(const Figures& worker);
   std::optional<uint32_t> choose_locked(const Request& request, const Pool& pool,
                                         std::span<const uint32_t> candidates,
                                         std::span<const Figures> figures);
