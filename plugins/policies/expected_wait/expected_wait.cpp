@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "smg/cpp/least.hpp"
 
 namespace smg {
 namespace {
+
+constexpr std::size_t kFew = 16;  // that fit on the stack
 
 template <class T>
 T load(const T& place) {
@@ -54,11 +57,31 @@ ExpectedWait::Credit& ExpectedWait::credit_of(const Figures& worker) {
 }
 
 std::optional<uint32_t> ExpectedWait::choose(const Request& request, const Pool& pool,
-                                             std::span<const uint32_t> candidates,
-                                             std::span<Figures> room) {
+                                             std::span<const uint32_t> candidates) {
   if (candidates.empty()) return std::nullopt;
   if (candidates.size() == 1 && tunables_.max_waiting_requests <= 0) return candidates.front();
-  const std::span<Figures> figures = room.first(candidates.size());
+  Figures few[kFew];
+  if (candidates.size() <= kFew) {
+    return choose(request, pool, candidates, std::span(few).first(candidates.size()));
+  }
+  std::vector<Figures> room;
+  {
+    const std::lock_guard lock(rooms_mutex_);
+    if (!rooms_.empty()) {
+      room = std::move(rooms_.back());
+      rooms_.pop_back();
+    }
+  }
+  if (room.size() < candidates.size()) room.resize(candidates.size());
+  const auto choice = choose(request, pool, candidates, std::span(room).first(candidates.size()));
+  const std::lock_guard lock(rooms_mutex_);
+  rooms_.push_back(std::move(room));
+  return choice;
+}
+
+std::optional<uint32_t> ExpectedWait::choose(const Request& request, const Pool& pool,
+                                             std::span<const uint32_t> candidates,
+                                             std::span<Figures> figures) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     figures[i] = figures_of(pool.worker(candidates[i]));
   }
