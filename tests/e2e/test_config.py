@@ -40,7 +40,7 @@ ONE_LINE = {
     "a poll interval of zero": (P + "[load_monitor]\ninterval_secs = 0\n", "smg.toml:4: [load_monitor] interval_secs = 0: Must be > 0"),
     "a policy that is not there": (P + '[policy]\nname = "round_robbin"\n',
                                    f"smg.toml:4: [policy] name: no policy is named 'round_robbin'; did you mean round_robin? "
-                                   f"(there are: least_load, power_of_two, random, round_robin; searched: {PLUGINS})"),
+                                   f"(there are: bucket, least_load, manual, passthrough, power_of_two, random, round_robin; searched: {PLUGINS})"),
     "options of a plugin that is not there": (P + "[policy.nearest]\nx = 1\n", None),
     "a worker without a URL": (P + "[[worker]]\nmodel = \"m\"\n", "smg.toml:3: [[worker]] has no url"),
     "a worker without a scheme": (P + '[[worker]]\nurl = "w:80"\n',

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "smg/cpp/least.hpp"
 #include "smg/cpp/random.hpp"
 
 namespace bucket {
@@ -83,26 +84,16 @@ std::optional<uint32_t> Buckets::choose(const smg::Pool& pool, std::span<const u
   }
   forget_until(now);
   uint64_t most = 0;
-  uint64_t least = UINT64_MAX;
-  uint32_t idlest = 0;
-  uint64_t ties = 0;
+  smg::Least<uint64_t> idlest(random);
   for (const uint32_t index : eligible) {
-    const uint64_t recent = recent_[index];
-    most = std::max(most, recent);
-    if (ties == 0 || recent < least) {
-      least = recent;
-      idlest = index;
-      ties = 1;
-    } else if (recent == least) {
-      // Reservoir: the j-th tied one replaces the choice with probability 1/j.
-      random = random * 6364136223846793005u + 1442695040888963407u;
-      if ((random >> 33) % ++ties == 0) idlest = index;
-    }
+    most = std::max(most, recent_[index]);
+    idlest.offer(index, recent_[index]);
   }
+  const uint64_t least = idlest.value();
   const bool uneven = most - least > tunables_.balance_abs &&
                       static_cast<float>(most) > tunables_.balance_rel * static_cast<float>(least);
   const uint32_t owner = owner_of(size);
-  const uint32_t choice = uneven || !pool.eligible(owner) ? idlest : owner;
+  const uint32_t choice = uneven || !pool.eligible(owner) ? idlest.index() : owner;
   record(choice, size, now);
   return choice;
 }

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "smg/cpp/least.hpp"
 
 namespace smg {
 namespace {
+
+constexpr std::size_t kFew = 16;  // that fit on the stack
 
 template <class T>
 T load(const T& place) {
@@ -13,37 +18,13 @@ T load(const T& place) {
   return value;
 }
 
-// The lowest score seen, equal ones equally likely.
-class Best {
- public:
-  explicit Best(uint64_t random) : random_(random) {}
-
-  void offer(std::size_t place, double score) {
-    if (ties_ == 0 || score < score_) {
-      place_ = place;
-      score_ = score;
-      ties_ = 1;
-    } else if (score == score_) {
-      // Reservoir: the j-th tied one replaces the choice with probability 1/j.
-      random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-      if ((random_ >> 33) % ++ties_ == 0) place_ = place;
-    }
-  }
-  bool any() const { return ties_ > 0; }
-  std::size_t place() const { return place_; }
-  double score() const { return score_; }
-
- private:
-  uint64_t random_;
-  uint64_t ties_ = 0;
-  std::size_t place_ = 0;
-  double score_ = 0;
-};
-
 }  // namespace
 
-ExpectedWait::Figures ExpectedWait::figures_of(const smg_worker_live& live) const {
+ExpectedWait::Figures ExpectedWait::figures_of(const smg_worker& worker) const {
+  const smg_worker_live& live = *worker.live;
   Figures figures{};
+  figures.ref = worker.ref;
+  figures.slot = worker.slot;
   // Before the figures: credit for an older report may be charged to newer figures for one choice,
   // but figures that are out of date never go without their credit.
   figures.sequence = __atomic_load_n(&live.report_sequence, __ATOMIC_ACQUIRE);
@@ -63,29 +44,49 @@ ExpectedWait::Figures ExpectedWait::figures_of(const smg_worker_live& live) cons
   return figures;
 }
 
-ExpectedWait::Credit& ExpectedWait::credit_of(const smg_worker& worker, uint64_t sequence) {
+ExpectedWait::Credit& ExpectedWait::credit_of(const Figures& worker) {
   std::vector<Credit>& credits = stripe_of(worker).credits;
   const std::size_t place = worker.slot / stripes_.size();
   if (credits.size() <= place) credits.resize(place + 1);
   Credit& credit = credits[place];
   // Only a newer report clears: another thread may have read an older one.
-  if (credit.ref != worker.ref || credit.sequence < sequence) {
-    credit = {.ref = worker.ref, .sequence = sequence};
+  if (credit.ref != worker.ref || credit.sequence < worker.sequence) {
+    credit = {.ref = worker.ref, .sequence = worker.sequence};
   }
   return credit;
 }
 
 std::optional<uint32_t> ExpectedWait::choose(const Request& request, const Pool& pool,
-                                             std::span<const uint32_t> candidates,
-                                             std::span<Figures> room) {
+                                             std::span<const uint32_t> candidates) {
   if (candidates.empty()) return std::nullopt;
   if (candidates.size() == 1 && tunables_.max_waiting_requests <= 0) return candidates.front();
-  const std::span<Figures> figures = room.first(candidates.size());
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    figures[i] = figures_of(pool.live(candidates[i]));
+  Figures few[kFew];
+  if (candidates.size() <= kFew) {
+    return choose(request, pool, candidates, std::span(few).first(candidates.size()));
   }
-  Stripe& first = stripe_of(pool.worker(candidates.front()));
-  Stripe& last = stripe_of(pool.worker(candidates.back()));
+  std::vector<Figures> room;
+  {
+    const std::lock_guard lock(rooms_mutex_);
+    if (!rooms_.empty()) {
+      room = std::move(rooms_.back());
+      rooms_.pop_back();
+    }
+  }
+  if (room.size() < candidates.size()) room.resize(candidates.size());
+  const auto choice = choose(request, pool, candidates, std::span(room).first(candidates.size()));
+  const std::lock_guard lock(rooms_mutex_);
+  rooms_.push_back(std::move(room));
+  return choice;
+}
+
+std::optional<uint32_t> ExpectedWait::choose(const Request& request, const Pool& pool,
+                                             std::span<const uint32_t> candidates,
+                                             std::span<Figures> figures) {
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    figures[i] = figures_of(pool.worker(candidates[i]));
+  }
+  Stripe& first = stripe_of(figures.front());
+  Stripe& last = stripe_of(figures.back());
   if (&first == &last) {
     const std::lock_guard lock(first.mutex);
     return choose_locked(request, pool, candidates, figures);
@@ -97,47 +98,41 @@ std::optional<uint32_t> ExpectedWait::choose(const Request& request, const Pool&
 std::optional<uint32_t> ExpectedWait::choose_locked(const Request& request, const Pool& pool,
                                                     std::span<const uint32_t> candidates,
                                                     std::span<const Figures> figures) {
-  const bool capped = tunables_.max_waiting_requests > 0;
-  const auto at_cap = [&](std::size_t i) {
-    return capped && figures[i].reported &&
-           figures[i].waiting_requests +
-                   credit_of(pool.worker(candidates[i]), figures[i].sequence).requests >=
-               tunables_.max_waiting_requests;
-  };
-  Best reported(request.random());
+  const int64_t cap = tunables_.max_waiting_requests;
+  Least<double> reported(request.random());
   double throughputs = 0;
   unsigned with_throughput = 0;
-  std::size_t unreported = 0;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
+  bool any_unreported = false;
+  for (uint32_t i = 0; i < candidates.size(); ++i) {
     const Figures& own = figures[i];
     if (!own.reported) {
-      ++unreported;
+      any_unreported = true;
       continue;
     }
-    if (at_cap(i)) continue;
+    const Credit& credit = credit_of(own);
+    if (cap > 0 && own.waiting_requests + credit.requests >= cap) continue;
     if (own.throughput > 0) {
       throughputs += own.throughput;
       ++with_throughput;
     }
-    const Credit& credit = credit_of(pool.worker(candidates[i]), own.sequence);
     const double throughput = own.throughput > 0 ? own.throughput : tunables_.default_throughput;
     reported.offer(i, (own.queued_tokens + credit.tokens) / throughput + own.pressure);
   }
-  Best best = reported;
-  if (unreported > 0) {
+  Least<double> best = reported;
+  if (any_unreported) {
     const double nominal =
         with_throughput > 0 ? throughputs / with_throughput : tunables_.default_throughput;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
+    for (uint32_t i = 0; i < candidates.size(); ++i) {
       if (figures[i].reported) continue;
       const auto in_flight = static_cast<double>(pool.in_flight(candidates[i]));
       best.offer(i, reported.any()
-                        ? reported.score() + in_flight * tunables_.mean_prefill_tokens / nominal
+                        ? reported.value() + in_flight * tunables_.mean_prefill_tokens / nominal
                         : in_flight);
     }
   }
   if (!best.any()) return std::nullopt;
-  const uint32_t chosen = candidates[best.place()];
-  Credit& credit = credit_of(pool.worker(chosen), figures[best.place()].sequence);
+  const uint32_t chosen = candidates[best.index()];
+  Credit& credit = credit_of(figures[best.index()]);
   credit.tokens += request.tokens().empty() ? tunables_.mean_prefill_tokens
                                             : static_cast<double>(request.tokens().size());
   ++credit.requests;

@@ -33,9 +33,22 @@ struct ExpectedWaitTunables {
 
 class ExpectedWait {
  public:
+  // The books are divided by slot into `stripes`, with a lock each: choices between few workers run
+  // side by side. REQUIRES: stripes > 0.
+  explicit ExpectedWait(const ExpectedWaitTunables& tunables, std::size_t stripes = 1)
+      : tunables_(tunables), stripes_(stripes) {}
+
+  // The best of `candidates`, which are eligible; books the request on it. nullopt: all are at the
+  // cap, or there are none. REQUIRES: at most two candidates if there is more than one stripe.
+  std::optional<uint32_t> choose(const Request& request, const Pool& pool,
+                                 std::span<const uint32_t> candidates);
+
+ private:
   // A worker's report, read once.
   struct Figures {
+    uint64_t ref;
     uint64_t sequence;
+    uint32_t slot;
     bool reported;
     int64_t waiting_requests;
     double queued_tokens;
@@ -43,24 +56,6 @@ class ExpectedWait {
     double pressure;    // s, the barrier
   };
 
-  // The books are divided by slot into `stripes`, with a lock each: choices between few workers run
-  // side by side. REQUIRES: stripes > 0.
-  explicit ExpectedWait(const ExpectedWaitTunables& tunables, std::size_t stripes = 1)
-      : tunables_(tunables), stripes_(stripes) {}
-
-  // The best of `candidates`, which are eligible; books the request on it. nullopt: all are at the
-  // cap. `room` is for work and may be kept by the caller for the next time. REQUIRES: room is as
-  // long as candidates; at most two candidates if there is more than one stripe.
-  std::optional<uint32_t> choose(const Request& request, const Pool& pool,
-                                 std::span<const uint32_t> candidates, std::span<Figures> room);
-  // The same without room: allocates.
-  std::optional<uint32_t> choose(const Request& request, const Pool& pool,
-                                 std::span<const uint32_t> candidates) {
-    std::vector<Figures> room(candidates.size());
-    return choose(request, pool, candidates, room);
-  }
-
- private:
   // What went to a worker since its last report.
   struct Credit {
     uint64_t ref = 0;
@@ -74,15 +69,20 @@ class ExpectedWait {
     std::vector<Credit> credits;  // by slot / stripes
   };
 
-  Figures figures_of(const smg_worker_live& live) const;
-  Stripe& stripe_of(const smg_worker& worker) { return stripes_[worker.slot % stripes_.size()]; }
-  Credit& credit_of(const smg_worker& worker, uint64_t sequence);
+  Figures figures_of(const smg_worker& worker) const;
+  Stripe& stripe_of(const Figures& worker) { return stripes_[worker.slot % stripes_.size()]; }
+  Credit& credit_of(const Figures& worker);
+  std::optional<uint32_t> choose(const Request& request, const Pool& pool,
+                                 std::span<const uint32_t> candidates, std::span<Figures> figures);
   std::optional<uint32_t> choose_locked(const Request& request, const Pool& pool,
                                         std::span<const uint32_t> candidates,
                                         std::span<const Figures> figures);
 
   const ExpectedWaitTunables tunables_;
   std::vector<Stripe> stripes_;
+  std::mutex rooms_mutex_;
+  std::vector<std::vector<Figures>>
+      rooms_;  // to work in, one for each thread that ever chose at once
 };
 
 }  // namespace smg

@@ -53,14 +53,12 @@ class LeastLoad {
   explicit LeastLoad(smg::Host host) : eligible_(host), wait_(tunables(host)) {}
 
   std::optional<uint32_t> select(const smg::Request& request, const smg::Pool& pool) {
-    return eligible_.choose(pool, [&](auto& entry) -> std::optional<uint32_t> {
-      entry.extra.resize(entry.indices.size());
-      return wait_.choose(request, pool, entry.indices, entry.extra);
-    });
+    return eligible_.choose(
+        pool, [&](const auto& entry) { return wait_.choose(request, pool, entry.indices); });
   }
 
  private:
-  smg::EligibleCache<std::vector<smg::ExpectedWait::Figures>> eligible_;
+  smg::EligibleCache<> eligible_;
   smg::ExpectedWait wait_;
 };
 

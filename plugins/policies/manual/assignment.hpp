@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "smg/cpp/least.hpp"
 #include "smg/cpp/policy.hpp"
 #include "smg/cpp/random.hpp"
 
@@ -29,23 +30,12 @@ inline uint32_t assign(Assignment how, uint64_t random, const smg::Pool& pool,
   if (how == Assignment::random) {
     return eligible[smg::uniform(random, static_cast<uint32_t>(eligible.size()))];
   }
-  uint32_t best = eligible.front();
-  uint32_t least = UINT32_MAX;
-  uint64_t ties = 0;
+  smg::Least<uint32_t> least(random);
   for (const uint32_t index : eligible) {
-    const uint32_t load =
-        how == Assignment::min_load ? pool.in_flight(index) : pool.routing_keys(index);
-    if (ties == 0 || load < least) {
-      best = index;
-      least = load;
-      ties = 1;
-    } else if (load == least) {
-      // Reservoir: the j-th tied one replaces the choice with probability 1/j.
-      random = random * 6364136223846793005u + 1442695040888963407u;
-      if ((random >> 33) % ++ties == 0) best = index;
-    }
+    least.offer(index,
+                how == Assignment::min_load ? pool.in_flight(index) : pool.routing_keys(index));
   }
-  return best;
+  return least.index();
 }
 
 }  // namespace manual

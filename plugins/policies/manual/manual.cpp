@@ -109,7 +109,7 @@ class Manual {
     const smg::StickyKey key{pool.model(), request.leg(), request.routing_key()};
     keys_.update(key, request.now(), [&](smg::Pins& pins) {
       for (std::size_t i = 0; i < pins.size(); ++i) {
-        const auto pinned = index.find(pins[i]);
+        const auto pinned = index.find(pool.raw(), pins[i]);
         if (!pinned || !pool.eligible(*pinned)) continue;
         branch = &branches_.occupied_hit;
         choice = *pinned;

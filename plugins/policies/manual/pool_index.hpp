@@ -3,17 +3,19 @@
 // An index is made when the host tells of a pool, and shared by all who choose from it. Of a pool
 // that is not known, because it is an older one that a request still holds, a new index is made for
 // the asking loop. On any thread; find() takes a lock and may build an index, so loops keep what
-// they found for as long as the set of eligible workers stands still.
+// they found for as long as the set of eligible workers stands still. It holds numbers only, about
+// twelve bytes for a worker, because loops keep those of former pools for a while.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "smg/cpp/policy.hpp"
 
@@ -21,22 +23,35 @@ namespace manual {
 
 class PoolIndex {
  public:
-  explicit PoolIndex(const smg_pool& pool) {
-    by_url_.reserve(pool.count);
-    for (uint32_t i = 0; i < pool.count; ++i) by_url_.emplace(smg::text(pool.workers[i]->url), i);
+  explicit PoolIndex(const smg_pool& pool)
+      : places_(std::bit_ceil(std::size_t{2} * pool.count + 1), kFree) {
+    for (uint32_t i = 0; i < pool.count; ++i) {
+      const std::size_t at = place_of(pool, smg::text(pool.workers[i]->url));
+      if (places_[at] == kFree) places_[at] = i;
+    }
   }
 
-  std::optional<uint32_t> find(std::string_view url) const {
-    const auto found = by_url_.find(url);
-    if (found == by_url_.end()) return std::nullopt;
-    return found->second;
+  // REQUIRES: `pool` is the one that the index was made of.
+  std::optional<uint32_t> find(const smg_pool& pool, std::string_view url) const {
+    const uint32_t found = places_[place_of(pool, url)];
+    if (found == kFree) return std::nullopt;
+    return found;
   }
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> by_url_;
+  static constexpr uint32_t kFree = UINT32_MAX;
+
+  // Where the URL stands, or could stand.
+  std::size_t place_of(const smg_pool& pool, std::string_view url) const {
+    const std::size_t mask = places_.size() - 1;
+    std::size_t at = std::hash<std::string_view>()(url) & mask;
+    while (places_[at] != kFree && smg::text(pool.workers[places_[at]]->url) != url) {
+      at = (at + 1) & mask;
+    }
+    return at;
+  }
+
+  std::vector<uint32_t> places_;  // open addressing, at most half full
 };
 
 class PoolIndexes {

@@ -31,8 +31,7 @@ class PowerOfTwo {
       const uint32_t first = smg::uniform(bits, count);
       const uint32_t step = 1 + smg::uniform(bits * 0x9e3779b97f4a7c15u + 1, count - 1);
       const uint32_t pair[] = {entry.indices[first], entry.indices[(first + step) % count]};
-      smg::ExpectedWait::Figures room[2];
-      return wait_.choose(request, pool, pair, room);
+      return wait_.choose(request, pool, pair);
     });
   }
 

@@ -110,9 +110,12 @@ TEST_CASE("bucket I3: uneven needs both thresholds, then the least used worker t
     CHECK(bench.choose(5000) == worker);
   }
   // At a threshold is not above it.
-  Bench at(2, {.balance_abs = 50});
-  at.route({150, 100});
-  CHECK(at.choose(0) == 0);
+  Bench at_abs(2, {.balance_abs = 60});
+  at_abs.route({160, 100});
+  CHECK(at_abs.choose(0) == 0);
+  Bench at_rel(2, {.balance_abs = 10});
+  at_rel.route({150, 100});
+  CHECK(at_rel.choose(0) == 0);
 }
 
 TEST_CASE("bucket I4: bounds that give each worker an equal share") {
@@ -197,6 +200,16 @@ TEST_CASE("bucket trap d: who left takes what was routed to it along, who stays 
   bench.now += 1;
   bench.choose(7);
   CHECK(bench.buckets.recent() == Sizes{7, 7});
+}
+
+TEST_CASE("bucket: after a change of members the bounds fit what is still remembered") {
+  Bench bench(2, kNeverUneven);
+  CHECK(bench.choose(3000) == 1);
+  CHECK(bench.choose(1000) == 0);
+  bench.fleet.add("http://w3:8000");
+  bench.use(bench.fleet.pool({2, 0}));
+  bench.buckets.adjust(bench.now);  // a share of 500
+  CHECK(bench.buckets.bounds() == AllBounds{{0, 1000}, {1001, kMost}});
 }
 
 TEST_CASE("bucket: what is older than the window is forgotten before it decides") {

@@ -240,13 +240,12 @@ TEST_CASE("books in many stripes are the same books") {
   ExpectedWait wait({}, 64);
   for (std::uint32_t i = 0; i < 130; ++i) fleet.report(i, 0, 0, 100, 0);
   smg_policy_request request{};
-  ExpectedWait::Figures room[2];
   for (const std::uint32_t second : {1u, 64u, 129u}) {  // of another stripe, of the same
     fleet.report(0, 0, 0, 100, 0);
     fleet.report(second, 0, 1500, 100, 0);
     const std::uint32_t pair[] = {second, 0};
-    CHECK(wait.choose(Request(request), Pool(*pool->raw()), pair, room) == 0);
-    CHECK(wait.choose(Request(request), Pool(*pool->raw()), pair, room) == 0);
-    CHECK(wait.choose(Request(request), Pool(*pool->raw()), pair, room) == second);
+    CHECK(wait.choose(Request(request), Pool(*pool->raw()), pair) == 0);
+    CHECK(wait.choose(Request(request), Pool(*pool->raw()), pair) == 0);
+    CHECK(wait.choose(Request(request), Pool(*pool->raw()), pair) == second);
   }
 }
