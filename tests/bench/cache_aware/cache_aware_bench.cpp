@@ -52,8 +52,8 @@ class Bench {
     std::mt19937 random(1);
     for (std::uint32_t i = 0; i < workers; ++i) {
       fleet_.report(i, 0, static_cast<int>(random() % 1000), 2000, 0.5);
-      fleet_.set_in_flight(i, static_cast<std::uint32_t>(mode == kBusy ? 80 + random() % 41
-                                                                       : random() % 60));
+      fleet_.set_in_flight(
+          i, static_cast<std::uint32_t>(mode == kBusy ? 80 + random() % 41 : random() % 60));
     }
     if (mode == kEvents) fill_index();
   }
@@ -61,7 +61,8 @@ class Bench {
   // Bytes of text, or a quarter as many tokens.
   std::size_t tokens() const { return bytes / 4; }
 
-  std::optional<std::uint32_t> select(const std::vector<std::uint32_t>& prompt, std::uint64_t random) {
+  std::optional<std::uint32_t> select(const std::vector<std::uint32_t>& prompt,
+                                      std::uint64_t random) {
     smg_policy_request request{};
     request.struct_size = sizeof request;
     request.now = host_.time;
@@ -124,8 +125,7 @@ std::unique_ptr<Bench> g_bench;
 
 double percentile(std::vector<double>& samples, double part) {
   if (samples.empty()) return 0;
-  const auto at =
-      static_cast<std::ptrdiff_t>(part * static_cast<double>(samples.size() - 1));
+  const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(samples.size() - 1));
   std::nth_element(samples.begin(), samples.begin() + at, samples.end());
   return samples[static_cast<std::size_t>(at)];
 }
