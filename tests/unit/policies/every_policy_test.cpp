@@ -26,9 +26,9 @@ using smg::test::OnLoop;
 namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
-constexpr const char* kLibraries[] = {SMG_BUCKET,      SMG_LEAST_LOAD,   SMG_MANUAL,
-                                      SMG_PASSTHROUGH, SMG_POWER_OF_TWO, SMG_RANDOM,
-                                      SMG_ROUND_ROBIN};
+constexpr const char* kLibraries[] = {
+    SMG_BUCKET,      SMG_CACHE_AWARE,  SMG_CONSISTENT_HASHING, SMG_LEAST_LOAD, SMG_MANUAL,
+    SMG_PASSTHROUGH, SMG_POWER_OF_TWO, SMG_PREFIX_HASH,        SMG_RANDOM,     SMG_ROUND_ROBIN};
 
 constexpr std::uint32_t kStates[] = {SMG_STATUS_READY,
                                      SMG_STATUS_READY,
