@@ -52,10 +52,16 @@ struct RandomRequest {
     raw.random = next_random(random);
     raw.leg = static_cast<std::uint32_t>((bits >> 40) % 3);
     if ((bits >> 48) % 4 != 0) raw.routing_key = smg::test::view_of(key);
-    raw.tokens = tokens.data();
-    raw.token_count = tokens.size();
+    if ((bits >> 52) % 2 == 0) {
+      text = key + std::string(tokens.size(), 'x');
+      raw.text = smg::test::view_of(text);
+    } else {
+      raw.tokens = tokens.data();
+      raw.token_count = tokens.size();
+    }
   }
   std::string key;
+  std::string text;
   std::vector<std::uint32_t> tokens;
   smg_policy_request raw{};
 };
