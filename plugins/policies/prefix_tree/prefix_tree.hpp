@@ -44,8 +44,7 @@ class PrefixTree {
   using Input = typename Key::Input;
 
   // StringTree(), TokenTree(page_size).
-  template <class... Options>
-  explicit PrefixTree(Options... options) : nodes_(Key(options...)) {}
+  explicit PrefixTree(Key key = Key()) : nodes_(key) {}
 
   // From now on it may hold prefixes. If the slot still is another generation's, that one is
   // removed. REQUIRES: slots are small, there is memory for each below the largest.
