@@ -1,117 +1,138 @@
-// The children of a node by the key of their first unit: an open-addressing table that readers
-// search without a lock while the one writer changes it.
+// All children of a node: one table, or when it becomes too large a fan of 64, each of which may
+// become a fan of its own. So no change copies more than a table, also in a node with 100,000
+// children.
 //
-// A place of a table gets its key once; its node may be replaced and then removed, never set again.
-// A table without room is copied into a new one, sized by what is left, and retired. A Branch ties
-// the table to its node: children point to it as their parent, so that a node can be replaced
-// without touching its children, of which there may be 100,000.
+// Readers search and visit without a lock; changes are the writer's, who also retires what they
+// replace. A Branch ties the children to their node: they point to it as their parent, so that the
+// node can be replaced without touching them.
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <new>
 
-namespace smg::prefix_tree {
+#include "child_table.hpp"
+#include "grace.hpp"
 
-struct Node;
+namespace smg::prefix_tree {
 
 class Children {
  public:
-  static Children* make(uint32_t capacity) {
-    return new (::operator new(sizeof(Children) + capacity * sizeof(Place))) Children(capacity);
-  }
-
   Node* find(uint64_t key) const {
-    const Place* place = search(key);
-    Node* node = place == nullptr ? nullptr : place->node.load(std::memory_order_acquire);
-    return node == gone() ? nullptr : node;
+    const uint64_t hash = hash_of(key);
+    uint32_t level = 0;
+    uintptr_t link = root_.load(std::memory_order_acquire);
+    while (is_fan(link)) {
+      link = fan(link).links[index(hash, level++)].load(std::memory_order_acquire);
+    }
+    return link == 0 ? nullptr : table(link).find(hash);
   }
 
   template <class Visit>
   void for_each(Visit visit) const {
-    for (uint32_t i = 0; i < capacity_; ++i) {
-      Node* node = places()[i].node.load(std::memory_order_acquire);
-      if (node != nullptr && node != gone()) visit(node);
-    }
+    for_each(root_, visit);
   }
 
-  // Writer from here on.
-  uint32_t count() const { return count_; }
-  bool has_room() const {
-    return capacity_ <= kSmall ? used_ < capacity_ : used_ < capacity_ / 4 * 3;
-  }
+  // Writer from here on. REQUIRES: the key is not present.
+  void add(uint64_t key, Node* node, Grace& grace) { add(root_, 0, hash_of(key), node, grace); }
 
-  // REQUIRES: has_room(), the key is not present.
-  void add(uint64_t key, Node* node) {
-    uint32_t i = home(key);
-    while (places()[i].node.load(std::memory_order_relaxed) != nullptr) i = (i + 1) & mask();
-    places()[i].key.store(key, std::memory_order_relaxed);
-    places()[i].node.store(node, std::memory_order_release);
-    ++used_;
-    ++count_;
-  }
+  // REQUIRES: the key is present.
   void replace(uint64_t key, Node* node) {
-    const_cast<Place*>(search(key))->node.store(node, std::memory_order_release);
+    const uint64_t hash = hash_of(key);
+    table(table_link(hash).load(std::memory_order_relaxed)).replace(hash, node);
   }
-  void remove(uint64_t key) {
-    replace(key, gone());
-    --count_;
+  void remove(uint64_t key, Grace& grace) {
+    const uint64_t hash = hash_of(key);
+    Link& link = table_link(hash);
+    ChildTable& last = table(link.load(std::memory_order_relaxed));
+    last.remove(hash);
+    if (last.count() > 0) return;
+    link.store(0, std::memory_order_release);
+    grace.retire(&last);
   }
-  // A larger table with the same children, or one that is as large if many are gone.
-  Children* copy() const {
-    uint32_t capacity = count_ < 2 ? 2 : kSmall;
-    if (count_ >= kSmall) {
-      while (capacity / 2 < count_ + 1) capacity *= 2;
-    }
-    Children* copied = make(capacity);
-    for (uint32_t i = 0; i < capacity_; ++i) {
-      Node* node = places()[i].node.load(std::memory_order_relaxed);
-      if (node == nullptr || node == gone()) continue;
-      copied->add(places()[i].key.load(std::memory_order_relaxed), node);
-    }
-    return copied;
-  }
+
+  // Its memory, when nobody needs it any more.
+  void retire(Grace& grace) { retire(root_, grace); }
 
  private:
-  static constexpr uint32_t kSmall = 4;  // up to here a table may be full
+  static constexpr uint32_t kBits = 6;
+  static constexpr uint32_t kLevels = 7;  // each takes kBits from the top of the hash
 
-  struct Place {
-    std::atomic<uint64_t> key{0};
-    std::atomic<Node*> node{nullptr};
+  // 0, a table, or a fan: then the lowest bit is set.
+  using Link = std::atomic<uintptr_t>;
+  struct Fan {
+    std::array<Link, 1 << kBits> links{};
   };
 
-  explicit Children(uint32_t capacity) : capacity_(capacity) {
-    for (uint32_t i = 0; i < capacity; ++i) new (places() + i) Place;
+  static bool is_fan(uintptr_t link) { return (link & 1) != 0; }
+  static Fan& fan(uintptr_t link) { return *reinterpret_cast<Fan*>(link - 1); }
+  static ChildTable& table(uintptr_t link) { return *reinterpret_cast<ChildTable*>(link); }
+
+  // Different for different keys.
+  static uint64_t hash_of(uint64_t key) {
+    const uint64_t mixed = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
+    return mixed ^ mixed >> 32;
+  }
+  static uint64_t index(uint64_t hash, uint32_t level) {
+    return hash << (level * kBits) >> (64 - kBits);
   }
 
-  static Node* gone() { return reinterpret_cast<Node*>(1); }
-  Place* places() { return reinterpret_cast<Place*>(this + 1); }
-  const Place* places() const { return reinterpret_cast<const Place*>(this + 1); }
-  uint32_t mask() const { return capacity_ - 1; }
-  uint32_t home(uint64_t key) const {
-    return static_cast<uint32_t>(key * 0x9e3779b97f4a7c15u >> 32) & mask();
-  }
-  // The place of a child with that key; a place of one that is gone does not count.
-  const Place* search(uint64_t key) const {
-    uint32_t at = home(key);
-    for (uint32_t i = 0; i < capacity_; ++i, at = (at + 1) & mask()) {
-      const Place& place = places()[at];
-      const Node* node = place.node.load(std::memory_order_acquire);
-      if (node == nullptr) return nullptr;
-      if (node != gone() && place.key.load(std::memory_order_relaxed) == key) return &place;
+  Link& table_link(uint64_t hash) {
+    Link* link = &root_;
+    for (uint32_t level = 0; is_fan(link->load(std::memory_order_relaxed)); ++level) {
+      link = &fan(link->load(std::memory_order_relaxed)).links[index(hash, level)];
     }
-    return nullptr;
+    return *link;
   }
 
-  const uint32_t capacity_;  // a power of two
-  uint32_t used_ = 0;        // with those that are gone
-  uint32_t count_ = 0;
+  static void add(Link& from, uint32_t level, uint64_t hash, Node* node, Grace& grace) {
+    Link* link = &from;
+    for (; is_fan(link->load(std::memory_order_relaxed)); ++level) {
+      link = &fan(link->load(std::memory_order_relaxed)).links[index(hash, level)];
+    }
+    const uintptr_t old = link->load(std::memory_order_relaxed);
+    if (old != 0 && table(old).has_room()) return table(old).add(hash, node);
+    const uint32_t capacity = old == 0 ? 2 : table(old).wanted();
+    Link replacement;
+    if (capacity > ChildTable::kLargest && level < kLevels) {
+      replacement = reinterpret_cast<uintptr_t>(new (::operator new(sizeof(Fan))) Fan) + 1;
+    } else {
+      replacement = reinterpret_cast<uintptr_t>(ChildTable::make(capacity));
+    }
+    if (old != 0) {
+      table(old).for_each(
+          [&](uint64_t each, Node* child) { add(replacement, level, each, child, grace); });
+      grace.retire(&table(old));
+    }
+    add(replacement, level, hash, node, grace);
+    link->store(replacement.load(std::memory_order_relaxed), std::memory_order_release);
+  }
+
+  template <class Visit>
+  static void for_each(const Link& link, Visit& visit) {
+    const uintptr_t now = link.load(std::memory_order_acquire);
+    if (is_fan(now)) {
+      for (const Link& each : fan(now).links) for_each(each, visit);
+    } else if (now != 0) {
+      table(now).for_each([&](uint64_t, Node* node) { visit(node); });
+    }
+  }
+
+  static void retire(Link& link, Grace& grace) {
+    const uintptr_t now = link.load(std::memory_order_relaxed);
+    if (now == 0) return;
+    if (!is_fan(now)) return grace.retire(&table(now));
+    for (Link& each : fan(now).links) retire(each, grace);
+    grace.retire(&fan(now));
+  }
+
+  Link root_{0};
 };
 
 struct Branch {
   std::atomic<Node*> owner;
-  std::atomic<Children*> children;
+  Children children;
 };
 
 }  // namespace smg::prefix_tree

@@ -32,7 +32,7 @@ struct Node {
   Node* above() const { return parent->owner.load(std::memory_order_acquire); }
   Node* child(uint64_t key) const {
     const Branch* below = branch.load(std::memory_order_acquire);
-    return below == nullptr ? nullptr : below->children.load(std::memory_order_acquire)->find(key);
+    return below == nullptr ? nullptr : below->children.find(key);
   }
   Holder* holder(uint64_t tenant) const {
     return holders.load(std::memory_order_acquire)->find(tenant);
@@ -40,7 +40,7 @@ struct Node {
   template <class Visit>
   void for_each_child(Visit visit) const {
     if (const Branch* below = branch.load(std::memory_order_acquire)) {
-      below->children.load(std::memory_order_acquire)->for_each(visit);
+      below->children.for_each(visit);
     }
   }
 };

@@ -12,9 +12,7 @@
 // functions that are passed in run without a lock, and may use other trees.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -22,6 +20,7 @@
 #include <vector>
 
 #include "epoch.hpp"
+#include "leaf_queue.hpp"
 #include "smg/cpp/random.hpp"
 #include "structure.hpp"
 #include "tenant.hpp"
@@ -45,8 +44,7 @@ class PrefixTree {
   using Input = typename Key::Input;
 
   // StringTree(), TokenTree(page_size).
-  template <class... Options>
-  explicit PrefixTree(Options... options) : nodes_(Key(options...)) {}
+  explicit PrefixTree(Key key = Key()) : nodes_(key) {}
 
   // From now on it may hold prefixes. If the slot still is another generation's, that one is
   // removed. REQUIRES: slots are small, there is memory for each below the largest.
@@ -105,14 +103,6 @@ class PrefixTree {
     OwnNode leaf;
   };
 
-  struct Leaf {
-    uint64_t epoch;
-    Node* node;
-    uint64_t tenant;
-
-    friend bool operator>(const Leaf& a, const Leaf& b) { return a.epoch > b.epoch; }
-  };
-
   static Input part_of(Input input, std::size_t from, std::size_t size) {
     return Input(input.data() + from, size);
   }
@@ -134,7 +124,8 @@ class PrefixTree {
   template <class Done>
   uint64_t drop_leaves(uint64_t only, Done done);
   std::vector<Leaf> leaves(uint64_t only) const;
-  uint64_t drop_first(std::vector<Leaf>& heap);
+  void warm(const Leaf& leaf) const;
+  uint64_t drop_next(LeafQueue& queue);
   void free_garbage();
 
   Structure<Key> nodes_;

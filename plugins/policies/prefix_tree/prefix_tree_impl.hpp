@@ -216,33 +216,33 @@ uint64_t PrefixTree<Key>::evict(uint64_t budget) {
 template <class Key>
 template <class Done>
 uint64_t PrefixTree<Key>::drop_leaves(uint64_t only, Done done) {
-  constexpr int kBatch = 32;
+  constexpr int kBatch = 16;
   uint64_t dropped = 0;
   bool is_done = false;
   while (!is_done) {
-    // What is split meanwhile is not in the heap any more, nor is what comes: that takes another
+    // What is split meanwhile is not in the queue any more, nor is what comes: that takes another
     // round, if it has to go too.
     const Grace::Reader reader(nodes_.grace());
-    std::vector<Leaf> heap = leaves(only);
-    std::make_heap(heap.begin(), heap.end(), std::greater<>());
+    LeafQueue queue(leaves(only));
     do {
+      for (const Leaf& leaf : queue.upcoming(kBatch)) warm(leaf);
       {
         const std::lock_guard lock(writer_);
         is_done = done();
-        for (int i = 0; i < kBatch && !is_done && !heap.empty(); ++i) {
-          dropped += drop_first(heap);
+        for (int i = 0; i < kBatch && !is_done && !queue.empty(); ++i) {
+          dropped += drop_next(queue);
           is_done = done();
         }
       }
       writer_.give_way();
-    } while (!is_done && !heap.empty());
+    } while (!is_done && !queue.empty());
   }
   free_garbage();
   return dropped;
 }
 
 template <class Key>
-std::vector<typename PrefixTree<Key>::Leaf> PrefixTree<Key>::leaves(uint64_t only) const {
+std::vector<Leaf> PrefixTree<Key>::leaves(uint64_t only) const {
   std::vector<Leaf> found;
   nodes_.for_each_node([&](Node& node) {
     bool is_held = false;
@@ -258,16 +258,22 @@ std::vector<typename PrefixTree<Key>::Leaf> PrefixTree<Key>::leaves(uint64_t onl
   return found;
 }
 
-// Takes the first leaf of the heap, if it still is one and was not used since; the node above
-// follows it into the heap if now it is a leaf.
+// Brings what drop_next() will read into the cache, so that it need not wait under the lock.
 template <class Key>
-uint64_t PrefixTree<Key>::drop_first(std::vector<Leaf>& heap) {
-  std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-  const Leaf leaf = heap.back();
-  heap.pop_back();
+void PrefixTree<Key>::warm(const Leaf& leaf) const {
+  leaf.node->holder(leaf.tenant);
+  const Node* above = leaf.node->above();
+  above->child(nodes_.key().first(nodes_.label(*leaf.node)));
+  above->holder(leaf.tenant);
+}
+
+// Takes the next leaf of the queue, if it still is one and was not used since; the node above
+// follows it into the queue if now it is a leaf.
+template <class Key>
+uint64_t PrefixTree<Key>::drop_next(LeafQueue& queue) {
+  const Leaf leaf = queue.pop();
   const auto push = [&](Node& node, const Holder& holder) {
-    heap.push_back({holder.epoch.load(std::memory_order_relaxed), &node, leaf.tenant});
-    std::push_heap(heap.begin(), heap.end(), std::greater<>());
+    queue.push({holder.epoch.load(std::memory_order_relaxed), &node, leaf.tenant});
   };
   Holder* holder = leaf.node->dead ? nullptr : leaf.node->holder(leaf.tenant);
   if (holder == nullptr || !holder->is_leaf()) return 0;

@@ -20,7 +20,7 @@ class Structure {
   using Input = typename Key::Input;
 
   explicit Structure(Key key) : key_(key), root_(make_node(nullptr, 0, 0, 0)) {
-    give_branch(*root_, 2);
+    give_branch(*root_);
   }
   Structure(const Structure&) = delete;
   Structure& operator=(const Structure&) = delete;
@@ -30,8 +30,7 @@ class Structure {
       nodes.push_back(&node);
       return true;
     });
-    grace_.retire(root_->branch.load()->children.load());
-    grace_.retire(root_->branch.load());
+    retire(*root_->branch.load());
     for (Node* node : nodes) retire(*node);
   }
 
@@ -83,12 +82,12 @@ class Structure {
         below.own_holders()->add(tenant, epoch, holder.children.load(std::memory_order_relaxed));
       }
     }
-    give_branch(above, 2);
+    give_branch(above);
     Branch* branch = node.branch.load(std::memory_order_relaxed);
     below.branch.store(branch, std::memory_order_relaxed);
     if (branch != nullptr) branch->owner.store(&below, std::memory_order_release);
     add_child(above, below);
-    node.parent->children.load(std::memory_order_relaxed)->replace(first(node), &above);
+    node.parent->children.replace(first(node), &above);
     node.dead = true;
     grace_.retire(&node);
     return above;
@@ -99,7 +98,7 @@ class Structure {
     Node& node = *leaf.release();
     node.holders.load(std::memory_order_relaxed)->add(word_of(tenant), epoch, 0);
     node.holder_count = 1;
-    if (parent.branch.load(std::memory_order_relaxed) == nullptr) give_branch(parent, 2);
+    if (parent.branch.load(std::memory_order_relaxed) == nullptr) give_branch(parent);
     add_child(parent, node);
     books_.add(tenant, node.units);
     attach(parent, tenant, 0, 1);
@@ -129,7 +128,7 @@ class Structure {
     Node& above = *node.above();
     if (&above != root()) above.holder(who)->children.fetch_sub(1, std::memory_order_relaxed);
     if (--node.holder_count == 0) {
-      node.parent->children.load(std::memory_order_relaxed)->remove(first(node));
+      node.parent->children.remove(first(node), grace_);
       node.dead = true;
       retire(node);
     }
@@ -139,23 +138,14 @@ class Structure {
  private:
   uint64_t first(Node& node) const { return key_.first(label(node)); }
 
-  static void give_branch(Node& node, uint32_t capacity) {
-    Children* children = Children::make(capacity);
-    node.branch.store(new (::operator new(sizeof(Branch))) Branch{&node, children},
+  static void give_branch(Node& node) {
+    node.branch.store(new (::operator new(sizeof(Branch))) Branch{{&node}, {}},
                       std::memory_order_release);
   }
 
   void add_child(Node& parent, Node& child) {
-    Branch* branch = parent.branch.load(std::memory_order_relaxed);
-    child.parent = branch;
-    Children* children = branch->children.load(std::memory_order_relaxed);
-    if (!children->has_room()) {
-      Children* larger = children->copy();
-      branch->children.store(larger, std::memory_order_release);
-      grace_.retire(children);
-      children = larger;
-    }
-    children->add(first(child), &child);
+    child.parent = parent.branch.load(std::memory_order_relaxed);
+    child.parent->children.add(first(child), &child, grace_);
   }
 
   void add_holder(Node& node, uint64_t who, uint64_t epoch, uint32_t children) {
@@ -177,11 +167,12 @@ class Structure {
   void retire(Node& node) {
     Holders* holders = node.holders.load(std::memory_order_relaxed);
     if (holders != node.own_holders()) grace_.retire(holders);
-    if (Branch* branch = node.branch.load(std::memory_order_relaxed)) {
-      grace_.retire(branch->children.load(std::memory_order_relaxed));
-      grace_.retire(branch);
-    }
+    if (Branch* branch = node.branch.load(std::memory_order_relaxed)) retire(*branch);
     grace_.retire(&node);
+  }
+  void retire(Branch& branch) {
+    branch.children.retire(grace_);
+    grace_.retire(&branch);
   }
 
   const Key key_;

@@ -19,7 +19,7 @@ class TokenKey {
   static constexpr std::size_t kMaxTokens = std::size_t{1} << 28;
 
   // A page size of 0 is taken for 1.
-  explicit TokenKey(uint32_t page_size = 16) : page_size_(std::max(page_size, 1u)) {}
+  TokenKey(uint32_t page_size = 16) : page_size_(std::max(page_size, 1u)) {}
 
   Input storable(Input tokens) const {
     return tokens.first(whole_pages(std::min(tokens.size(), kMaxTokens)));

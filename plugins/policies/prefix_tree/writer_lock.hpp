@@ -16,7 +16,15 @@ class WriterLock {
   void lock() {
     if (mutex_.try_lock()) return;
     waiting_.fetch_add(1, std::memory_order_relaxed);
-    mutex_.lock();
+    // Changes are short: sleeping and being woken would take longer than most of them.
+    constexpr int kTries = 100;
+    for (int i = 0; !mutex_.try_lock(); ++i) {
+      if (i == kTries) {
+        mutex_.lock();
+        break;
+      }
+      pause();
+    }
     waiting_.fetch_sub(1, std::memory_order_relaxed);
     served_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -33,6 +41,14 @@ class WriterLock {
   }
 
  private:
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+  }
+
   std::mutex mutex_;
   std::atomic<uint32_t> waiting_{0};
   std::atomic<uint32_t> served_{0};  // of those who waited

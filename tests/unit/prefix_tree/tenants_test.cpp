@@ -206,17 +206,20 @@ TEST_CASE("a node with many children finds each, and loses them again") {
   constexpr uint32_t kChildren = 100'000;
   TokenTree tree(1);
   tree.add_tenant(w1);
-  for (uint32_t i = 0; i < kChildren; ++i) tree.insert(std::array{7u, i}, w1);
-  CHECK(tree.size() == kChildren + 1);
-  for (uint32_t i = 0; i < kChildren; ++i) {
-    REQUIRE(look_up(tree, std::array{7u, i}).matched == 2);
-  }
-  CHECK(look_up(tree, std::array{7u, kChildren}).matched == 1);
+  for (uint32_t i = 0; i < kChildren; ++i) tree.insert(std::array{7u, 8u, i}, w1);
+  CHECK(tree.size() == kChildren + 2);
   // Cut in two, the node keeps its children.
-  tree.insert(std::array{8u, 1u, 2u}, w1);
-  tree.insert(std::array{8u, 9u}, w1);
-  CHECK(look_up(tree, std::array{8u, 1u, 2u}).matched == 3);
-  CHECK(tree.evict(0) == kChildren + 5);
+  tree.insert(std::array{7u, 9u}, w1);
+  for (uint32_t i = 0; i < kChildren; ++i) {
+    REQUIRE(look_up(tree, std::array{7u, 8u, i}).matched == 3);
+  }
+  CHECK(look_up(tree, std::array{7u, 8u, kChildren}).matched == 2);
+  CHECK(tree.recount().nodes == kChildren + 3);
+  CHECK(tree.evict(kChildren / 2) == kChildren / 2 + 3);
+  CHECK(look_up(tree, std::array{7u, 8u, 0u}).matched == 2);
+  CHECK(look_up(tree, std::array{7u, 8u, kChildren - 1}).matched == 3);
+  CHECK(books_are_right(tree, {w1}));
+  CHECK(tree.evict(0) == kChildren / 2);
   CHECK(tree.recount().nodes == 0);
 }
 
