@@ -28,7 +28,8 @@ void show_live(smg_worker_live& live, const LoadReport& report, std::uint64_t no
   store(live.token_usage, totals.token_usage);
   store(live.throughput, totals.generation_throughput);
   store(live.report_time, report.view().sample_time == 0 ? now : report.view().sample_time);
-  store(live.report_sequence, live.report_sequence + 1);
+  // Who sees the new number sees the figures that came with it.
+  __atomic_store_n(&live.report_sequence, live.report_sequence + 1, __ATOMIC_RELEASE);
   __atomic_store_n(&live.report_valid, 1u, __ATOMIC_RELEASE);
 }
 
