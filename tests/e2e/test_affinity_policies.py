@@ -52,7 +52,7 @@ def test_cache_aware_keeps_salted_prompts_apart():
 def test_cache_aware_knows_prompts_of_token_ids():
     with gateway(*[None] * 4, policy="cache_aware") as (running, *_):
         def generate(ids, headers=None):
-            status, response_headers, body = running.post("/generate", {"input_ids": ids}, headers)
+            status, response_headers, body = running.post("/generate", {"model": "m", "input_ids": ids}, headers)
             assert status == 200, body
             return response_headers["x-smg-routed-worker-id"]
         prompts = [[seed * 1000 + i for i in range(64)] for seed in range(20)]
@@ -119,9 +119,10 @@ def test_consistent_hashing_goes_by_key_then_by_who_asks():
 
 
 def test_a_target_worker_is_an_index_and_a_wrong_one_is_an_error():
-    with gateway(*[None] * 3, policy="consistent_hashing", extra="[retry]\ndisabled = true\n") as (running, *workers):
-        for i, worker in enumerate(workers):
-            assert ask(running, "hi", {"X-SMG-Target-Worker": str(i), KEY: "k"}) == worker.url
+    with gateway(*[None] * 3, policy="consistent_hashing", extra="[retry]\ndisabled = true\n") as (running, *_):
+        in_order = [item["url"] for item in json.loads(running.get("/workers")[2])["workers"]]  # of registration
+        for i, url in enumerate(in_order):
+            assert ask(running, "hi", {"X-SMG-Target-Worker": str(i), KEY: "k"}) == url
         for wrong in ("3", "-1", "x", "1.0"):
             assert ask(running, "hi", {"X-SMG-Target-Worker": wrong}, expect=503)["code"] == "no_available_workers"
         assert running.metric("smg_consistent_hashing_policy_branch_total", branch="target_worker_miss") == 4
