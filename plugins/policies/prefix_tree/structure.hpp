@@ -85,8 +85,9 @@ class Structure {
     give_branch(above);
     Branch* branch = node.branch.load(std::memory_order_relaxed);
     below.branch.store(branch, std::memory_order_relaxed);
-    if (branch != nullptr) branch->owner.store(&below, std::memory_order_release);
     add_child(above, below);
+    // Whoever walks up from a child now comes to the lower one: it has to be complete.
+    if (branch != nullptr) branch->owner.store(&below, std::memory_order_release);
     node.parent->children.replace(first(node), &above);
     node.dead = true;
     grace_.retire(&node);
