@@ -123,6 +123,20 @@ void PositionalIndex::find(std::span<const uint64_t> chain, const SlotBits& amon
       search.blocks = static_cast<uint32_t>(at + 1);
       continue;
     }
+    if (!all) {
+      // Nobody goes on to the landing: how far the last of them goes.
+      for (std::size_t end = landing; end - at > 1;) {
+        const std::size_t middle = at + (end - at) / 2;
+        if (narrow(shards, chain[middle], best, now, next)) {
+          std::swap(best, next);
+          at = middle;
+        } else {
+          end = middle;
+        }
+      }
+      search.blocks = static_cast<uint32_t>(at + 1);
+      return;
+    }
     for (; at < landing; ++at) {
       if (!narrow(shards, chain[at + 1], best, now, next)) return;
       if (all && next != best) {

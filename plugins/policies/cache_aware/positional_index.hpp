@@ -7,7 +7,8 @@
 // parents, to prefix hashes.
 //
 // find() assumes that a cache holds the prefixes of what it holds, as engines do that drop the ends
-// first: it looks kJump blocks ahead and walks block by block only where workers part.
+// first: it looks kJump blocks ahead and, where workers part, walks block by block if all scores
+// are asked for, or else bisects for the farthest.
 //
 // The map is in shards with a reader-writer lock each, held for one block at a time. Writers (the
 // bus thread that applies events, the control thread that removes a worker, the evictor that
