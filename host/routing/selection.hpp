@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "host/fleet/snapshot.hpp"
+#include "smg/cpp/least.hpp"
 #include "smg/policy.h"
 
 namespace smg {
@@ -45,23 +46,11 @@ Selection without_eligible(const smg_pool& pool, bool shed, std::uint64_t random
 // there are none. `random`: 64 random bits.
 template <class Fits, class Cost>
 std::uint32_t least_of(const smg_pool& pool, std::uint64_t random, Fits fits, Cost cost) {
-  std::uint32_t best = Selection::kNone;
-  std::uint32_t best_cost = 0;
-  std::uint64_t ties = 0;
+  Least<std::uint32_t> least(random);
   for (std::uint32_t i = 0; i < pool.count; ++i) {
-    if (!fits(smg_worker_state(pool.live[i]))) continue;
-    const std::uint32_t own = cost(i);
-    if (best == Selection::kNone || own < best_cost) {
-      best = i;
-      best_cost = own;
-      ties = 1;
-    } else if (own == best_cost) {
-      // Reservoir: the k-th tied one replaces the choice with probability 1/k.
-      random = random * 6364136223846793005u + 1442695040888963407u;
-      if ((random >> 33) % ++ties == 0) best = i;
-    }
+    if (fits(smg_worker_state(pool.live[i]))) least.offer(i, cost(i));
   }
-  return best;
+  return least.any() ? least.index() : Selection::kNone;
 }
 
 template <class Cost>
