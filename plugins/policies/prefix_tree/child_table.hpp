@@ -14,7 +14,7 @@ namespace smg::prefix_tree {
 
 struct Node;
 
-class ChildTable {
+class alignas(8) ChildTable {
  public:
   static constexpr uint32_t kLargest = 128;  // places
   static constexpr uint32_t kSmall = 4;      // up to here a table may be full
@@ -79,6 +79,7 @@ class ChildTable {
   };
 
   explicit ChildTable(uint32_t capacity) : capacity_(capacity) {
+    static_assert(sizeof(ChildTable) % alignof(Place) == 0, "the places follow it in memory");
     for (uint32_t i = 0; i < capacity; ++i) new (places() + i) Place;
   }
 
