@@ -14,7 +14,8 @@ namespace smg::prefix_tree {
 
 struct Node;
 
-class ChildTable {
+// Aligned as the places, which follow it in memory.
+class alignas(8) ChildTable {
  public:
   static constexpr uint32_t kLargest = 128;  // places
 
@@ -78,6 +79,7 @@ class ChildTable {
   };
 
   explicit ChildTable(uint32_t capacity) : capacity_(capacity) {
+    static_assert(sizeof(ChildTable) % alignof(Place) == 0);
     for (uint32_t i = 0; i < capacity; ++i) new (places() + i) Place;
   }
 
