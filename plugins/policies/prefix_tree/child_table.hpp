@@ -14,6 +14,7 @@ namespace smg::prefix_tree {
 
 struct Node;
 
+// Aligned as the places, which follow it in memory.
 class alignas(8) ChildTable {
  public:
   static constexpr uint32_t kLargest = 128;  // places
@@ -79,7 +80,7 @@ class alignas(8) ChildTable {
   };
 
   explicit ChildTable(uint32_t capacity) : capacity_(capacity) {
-    static_assert(sizeof(ChildTable) % alignof(Place) == 0, "the places follow it in memory");
+    static_assert(sizeof(ChildTable) % alignof(Place) == 0);
     for (uint32_t i = 0; i < capacity; ++i) new (places() + i) Place;
   }
 

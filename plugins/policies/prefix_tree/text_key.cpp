@@ -20,12 +20,12 @@ using Bytes = signed char __attribute__((vector_size(32)));
 
 uint64_t sum(const Bytes& counts) {
   uint64_t total = 0;
-  for (std::size_t i = 0; i < sizeof counts; ++i) total += static_cast<unsigned char>(counts[i]);
+  for (std::size_t i = 0; i < sizeof counts; ++i) total += static_cast<uint64_t>(counts[i]);
   return total;
 }
 
 uint64_t continuations(std::string_view text) {
-  constexpr std::size_t kRounds = 255;  // until a byte of the counts is full
+  constexpr std::size_t kRounds = 127;  // until a byte of the counts is full
   constexpr signed char kLast = -65;    // 10111111, the greatest continuation
   uint64_t total = 0;
   while (text.size() >= sizeof(Bytes)) {
