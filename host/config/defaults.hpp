@@ -39,6 +39,8 @@ inline constexpr std::string_view kPolicy = "cache_aware";
 
 // [routing_key_override]
 inline constexpr std::string_view kRoutingKeyHeader = "x-smg-routing-key";
+inline constexpr std::array<std::string_view, 4> kAssignmentModes = {"random", "min_load",
+                                                                     "min_group", "delegate"};
 inline constexpr std::string_view kAssignmentMode = "delegate";
 inline constexpr std::uint64_t kMaxIdleSecs = 14'400;
 inline constexpr std::uint64_t kEvictionIntervalSecs = 120;

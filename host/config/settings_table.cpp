@@ -268,7 +268,7 @@ const std::vector<Setting>& table() {
     add(shared(one_of(row("routing_key_override", "assignment_mode", "assignment-mode",
                           SMG_AT(routing_key_override.assignment_mode),
                           "who chooses for a key that has no worker: delegate is the policy"),
-                      {"random", "min_load", "min_group", "delegate"})));
+                      {defaults::kAssignmentModes.begin(), defaults::kAssignmentModes.end()})));
     add(shared(alias(ranged(row("routing_key_override", "max_idle_secs", "max-idle-secs",
                                 SMG_AT(routing_key_override.max_idle_secs),
                                 "how long a key without requests is remembered; 0: for ever"),

@@ -1,5 +1,7 @@
 #include "host/routing/sticky_keys.hpp"
 
+#include <algorithm>
+
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
 
@@ -21,10 +23,9 @@ std::uint32_t first_eligible(const Pool& pool, const Pins& pins) {
 }  // namespace
 
 StickyKeys::StickyKeys(const RoutingKeyOverride& config, Families& families)
-    : mode_(config.assignment_mode == "random"      ? Mode::random
-            : config.assignment_mode == "min_load"  ? Mode::min_load
-            : config.assignment_mode == "min_group" ? Mode::min_group
-                                                    : Mode::delegate),
+    : mode_(static_cast<Mode>(std::find(defaults::kAssignmentModes.begin(),
+                                        defaults::kAssignmentModes.end(), config.assignment_mode) -
+                              defaults::kAssignmentModes.begin())),
       max_idle_(seconds_to_ns(config.max_idle_secs)),
       interval_(seconds_to_ns(config.eviction_interval_secs)),
       entries_(families.manual_policy_cache_entries.with({})) {

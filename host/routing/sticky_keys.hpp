@@ -37,7 +37,8 @@ class StickyKeys {
   void stop();
 
  private:
-  enum class Mode : std::uint8_t { delegate, random, min_load, min_group };
+  // In the order of defaults::kAssignmentModes.
+  enum class Mode : std::uint8_t { random, min_load, min_group, delegate };
   enum Branch : std::uint8_t {
     no_healthy_workers,
     occupied_hit,

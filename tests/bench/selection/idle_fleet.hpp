@@ -36,6 +36,7 @@ class IdleFleet {
     HostServices services = HostServices::basic();
     services.loop = &loop_service();
     services.metrics = &metrics_;
+    services.bus = &bus_;
     Draft draft;
     read_plugin_options(draft, plugins_->descriptors());
     loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });

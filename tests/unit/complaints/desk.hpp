@@ -17,8 +17,9 @@ namespace smg::test {
 
 class Desk {
  public:
-  Desk(const std::string& library, std::uint32_t workers, const std::string& model = "m")
-      : fleet(workers), model_(model) {
+  Desk(const std::string& library, std::uint32_t workers, const std::string& model = "m",
+       std::uint64_t seed = 7)
+      : fleet(workers), model_(model), random_(seed) {
     host.time = 1'000'000'000'000;
     set_defaults(host, library);
     library_ = library;
@@ -81,7 +82,7 @@ class Desk {
   std::unique_ptr<FakePool> pool_;
   std::vector<std::unique_ptr<FakePool>> old_pools_;
   std::unique_ptr<LoadedPolicy> policy_;
-  std::uint64_t random_ = 7;
+  std::uint64_t random_;
 };
 
 // A long text that no other number shares a beginning with.

@@ -53,9 +53,10 @@ inline smg_plugin plugin(std::uint32_t kind, std::string_view name,
 
 // The policies that configurations without a word about policies need.
 inline std::vector<const smg_plugin*> standard_plugins() {
+  static const smg_plugin kDefault = plugin(SMG_KIND_POLICY, "cache_aware");
   static const smg_plugin kTaking = plugin(SMG_KIND_POLICY, "round_robin");
   static const smg_plugin kRandom = plugin(SMG_KIND_POLICY, "random");
-  return {&kTaking, &kRandom};
+  return {&kDefault, &kTaking, &kRandom};
 }
 
 // Both steps, of the file `x.toml`.

@@ -18,7 +18,8 @@ namespace smg::test {
 
 class ShippedPolicies {
  public:
-  ShippedPolicies() : loops_(1), metrics_({.loops = 2}), resolver_(loops_) {
+  ShippedPolicies()
+      : loops_(1), metrics_({.loops = 2}), bus_(Loop::clock, nullptr), resolver_(loops_) {
     install_loop_service(&loops_, &resolver_);
     loops_.start([](Loop&) {});
     std::string error;
@@ -31,6 +32,7 @@ class ShippedPolicies {
     HostServices services = HostServices::basic();
     services.loop = &loop_service();
     services.metrics = &metrics_;
+    services.bus = &bus_;
     for (const std::string& name : plugins_->names(SMG_KIND_POLICY)) {
       std::unique_ptr<PluginInstance> instance;
       on_control([&] {
@@ -66,6 +68,7 @@ class ShippedPolicies {
 
   LoopGroup loops_;
   Metrics metrics_;
+  Bus bus_;
   Resolver resolver_;
   std::unique_ptr<RunDir> run_dir_;
   std::unique_ptr<PluginRegistry> plugins_;
