@@ -47,8 +47,7 @@ TEST_CASE("mistakes in flags are named with flag, value and what is allowed") {
        "--tls-cert-path is a flag of the reference gateway that this version does not have\n"},
       {{"--policy", "randon"},
        "--policy randon: no policy is named 'randon'; did you mean random? (there are: "
-       "round_robin, "
-       "random; searched: /p)\n"},
+       "cache_aware, round_robin, random; searched: /p)\n"},
   };
   for (const auto& [arguments, text] : cases) {
     CAPTURE(text);

@@ -104,17 +104,17 @@ TEST_CASE("an integer without a range takes all of them") {
 TEST_CASE("an exclusive minimum is not allowed itself") {
   auto above = ranged(option(SMG_OPTION_FLOAT, "rate"), 0, 10);
   above.exclusive_minimum = 1;
-  const smg_plugin made = plugin(SMG_KIND_POLICY, "round_robin", {&above, 1});
-  CHECK(verdict("[policy.round_robin]\nrate = 0.0\n", {}, {&made}) ==
-        "x.toml:2: [policy.round_robin] rate = 0: must be above 0 and at most 10\n");
-  CHECK(verdict("[policy.round_robin]\nrate = 0.001\n", {}, {&made}) == "ok");
+  const smg_plugin made = plugin(SMG_KIND_POLICY, "cache_aware", {&above, 1});
+  CHECK(verdict("[policy.cache_aware]\nrate = 0.0\n", {}, {&made}) ==
+        "x.toml:2: [policy.cache_aware] rate = 0: must be above 0 and at most 10\n");
+  CHECK(verdict("[policy.cache_aware]\nrate = 0.001\n", {}, {&made}) == "ok");
 }
 
 TEST_CASE("a table of a plugin that is not there names those that are") {
   CHECK(
       verdict("[plugins]\npaths = [\"/p\"]\n[policy.samples]\n", {}, plugins()) ==
       "x.toml:3: [policy.samples]: no policy is named 'samples'; did you mean sample? (there are: "
-      "round_robin, random, sample; searched: /p)\n");
+      "cache_aware, round_robin, random, sample; searched: /p)\n");
   CHECK(
       verdict("[plugins]\npaths = [\"/p\"]\n[transport.http]\n", {}, plugins()) ==
       "x.toml:3: [transport.http]: no transport is named 'http' (there are: none; searched: /p)\n");
@@ -122,14 +122,45 @@ TEST_CASE("a table of a plugin that is not there names those that are") {
 
 TEST_CASE("a flag that two plugins declare goes to both") {
   const auto shared = option(SMG_OPTION_INT, "interval", "1", "eviction-interval");
-  const smg_plugin one = plugin(SMG_KIND_POLICY, "round_robin", {&shared, 1});
+  const smg_plugin one = plugin(SMG_KIND_POLICY, "cache_aware", {&shared, 1});
   const smg_plugin two = plugin(SMG_KIND_POLICY, "other", {&shared, 1});
   const auto config = load("", {"--eviction-interval", "7"}, {&one, &two});
   REQUIRE(config);
-  for (const char* name : {"round_robin", "other"}) {
+  for (const char* name : {"cache_aware", "other"}) {
     const auto& options = config.value->plugin_options.at({SMG_KIND_POLICY, name});
     CHECK(std::get<std::int64_t>(options.at("interval")) == 7);
   }
+  // It is the gateway's own as well.
+  CHECK(config.value->routing_key_override.eviction_interval_secs == 7);
+}
+
+TEST_CASE("a flag may have further names") {
+  const auto made = option(SMG_OPTION_INT, "size", "1", "first-name,second-name");
+  const smg_plugin policy = plugin(SMG_KIND_POLICY, "cache_aware", {&made, 1});
+  for (const char* flag : {"--first-name", "--second-name"}) {
+    const auto config = load("", {flag, "7"}, {&policy});
+    REQUIRE(config);
+    const auto& options = config.value->plugin_options.at({SMG_KIND_POLICY, "cache_aware"});
+    CHECK(std::get<std::int64_t>(options.at("size")) == 7);
+  }
+  CHECK(describe_plugin(policy).find("flag: --first-name, --second-name\n") != std::string::npos);
+}
+
+TEST_CASE(
+    "an instance that a label asks for has defaults of its own, unless the operator decides") {
+  auto made = option(SMG_OPTION_INT, "size", "1", "size");
+  made.label_default = view("5");
+  const smg_plugin policy = plugin(SMG_KIND_POLICY, "cache_aware", {&made, 1});
+  const auto sizes = [&](std::string_view toml, std::initializer_list<const char*> flags = {}) {
+    const auto config = load(toml, flags, {&policy});
+    REQUIRE(config);
+    const std::pair key{SMG_KIND_POLICY, std::string("cache_aware")};
+    return std::pair(std::get<std::int64_t>(config.value->plugin_options.at(key).at("size")),
+                     std::get<std::int64_t>(config.value->label_options.at(key).at("size")));
+  };
+  CHECK(sizes("") == std::pair<std::int64_t, std::int64_t>(1, 5));
+  CHECK(sizes("[policy.cache_aware]\nsize = 9\n") == std::pair<std::int64_t, std::int64_t>(9, 9));
+  CHECK(sizes("", {"--size", "9"}) == std::pair<std::int64_t, std::int64_t>(9, 9));
 }
 
 TEST_CASE("a descriptor that contradicts itself is refused by the plugin's name") {
@@ -139,28 +170,28 @@ TEST_CASE("a descriptor that contradicts itself is refused by the plugin's name"
   };
   const Case cases[] = {
       {ranged(option(SMG_OPTION_INT, "size", "5"), 10, 20),
-       "plugin policy round_robin: its option size declares the default 5: must be from 10 to "
+       "plugin policy cache_aware: its option size declares the default 5: must be from 10 to "
        "20\n"},
       {option(SMG_OPTION_INT, "size", "\"5\""),
-       "plugin policy round_robin: its option size declares the default \"5\": is a string, must "
+       "plugin policy cache_aware: its option size declares the default \"5\": is a string, must "
        "be "
        "an integer\n"},
       {chosen(option(SMG_OPTION_STRING, "index", "\"list\"")),
-       "plugin policy round_robin: its option index declares the default \"list\": must be one of "
+       "plugin policy cache_aware: its option index declares the default \"list\": must be one of "
        "tree, hash\n"},
       {option(SMG_OPTION_INT, "size", "5", "port"),
-       "plugin policy round_robin: its option size declares --port, which is a flag of the gateway "
+       "plugin policy cache_aware: its option size declares --port, which is a flag of the gateway "
        "itself\n"},
   };
   for (const auto& c : cases) {
-    const smg_plugin made = plugin(SMG_KIND_POLICY, "round_robin", {&c.option, 1});
+    const smg_plugin made = plugin(SMG_KIND_POLICY, "cache_aware", {&c.option, 1});
     CHECK(verdict("", {}, {&made}) == c.text);
   }
   const auto unquoted = option(SMG_OPTION_STRING, "index", "tree");
-  const smg_plugin made = plugin(SMG_KIND_POLICY, "round_robin", {&unquoted, 1});
+  const smg_plugin made = plugin(SMG_KIND_POLICY, "cache_aware", {&unquoted, 1});
   CHECK(
       verdict("", {}, {&made})
-          .starts_with("plugin policy round_robin: its option index declares the default tree: "));
+          .starts_with("plugin policy cache_aware: its option index declares the default tree: "));
 }
 
 }  // namespace
