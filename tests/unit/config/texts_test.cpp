@@ -49,6 +49,7 @@ TEST_CASE("a description shows the options as one would write them") {
 
 TEST_CASE("a list of plugins has a line for each") {
   CHECK(list_plugins(standard_plugins()) ==
+        "policy     cache_aware          1.2  made up\n"
         "policy     round_robin          1.2  made up\n"
         "policy     random               1.2  made up\n");
 }

@@ -128,9 +128,10 @@ TEST_CASE("mistakes in a file are named with line, key, value and what is allowe
       // Policies.
       {"[plugins]\npaths = [\"/a\", \"/b\"]\n[policy]\nname = \"randon\"\n",
        "x.toml:4: [policy] name: no policy is named 'randon'; did you mean random? (there are: "
-       "round_robin, random; searched: /a, /b)\n"},
+       "cache_aware, round_robin, random; searched: /a, /b)\n"},
       {"[plugins]\npaths = []\n[policy]\nmodels.\"m\" = \"zzz\"\n",
-       "x.toml:4: [policy] models: no policy is named 'zzz' (there are: cache_aware, round_robin, random; "
+       "x.toml:4: [policy] models: no policy is named 'zzz' (there are: cache_aware, round_robin, "
+       "random; "
        "searched: nothing, [plugins] paths is empty)\n"},
   };
   for (const auto& c : cases) {
@@ -147,7 +148,8 @@ TEST_CASE("all mistakes come out together, in the order of the file") {
         "x.toml:5: [log] level = 2: is an integer, must be a string\n"
         "x.toml:6: [log2]: unknown section; did you mean log?\n"
         "x.toml:8: [[worker]] url = 1: is an integer, must be a string\n"
-        "x.toml:10: [policy] name: no policy is named 'none' (there are: cache_aware, round_robin, random; "
+        "x.toml:10: [policy] name: no policy is named 'none' (there are: cache_aware, round_robin, "
+        "random; "
         "searched: " +
             std::string(defaults::kPluginPath) + ")\n");
 }
