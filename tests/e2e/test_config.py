@@ -1,4 +1,5 @@
 """Wrong configurations: one clear message each, exit code 2 before listening, and check-config agrees."""
+import re
 import json
 import shutil
 import subprocess
@@ -40,7 +41,7 @@ ONE_LINE = {
     "a poll interval of zero": (P + "[load_monitor]\ninterval_secs = 0\n", "smg.toml:4: [load_monitor] interval_secs = 0: Must be > 0"),
     "a policy that is not there": (P + '[policy]\nname = "round_robbin"\n',
                                    f"smg.toml:4: [policy] name: no policy is named 'round_robbin'; did you mean round_robin? "
-                                   f"(there are: bucket, least_load, manual, passthrough, power_of_two, random, round_robin; searched: {PLUGINS})"),
+                                   f"(there are: bucket, cache_aware, consistent_hashing, least_load, manual, passthrough, power_of_two, prefix_hash, random, round_robin; searched: {PLUGINS})"),
     "options of a plugin that is not there": (P + "[policy.nearest]\nx = 1\n", None),
     "a worker without a URL": (P + "[[worker]]\nmodel = \"m\"\n", "smg.toml:3: [[worker]] has no url"),
     "a worker without a scheme": (P + '[[worker]]\nurl = "w:80"\n',
@@ -153,9 +154,11 @@ def test_a_library_of_another_abi_is_refused_with_both_numbers(tmp_path, major, 
     source.write_text(MAJOR % (major, minor))
     subprocess.run(["cc", "-shared", "-fPIC", "-fvisibility=hidden", "-I", ROOT / "sdk" / "include", source, "-o", place / "other.so"],
                    check=True)
+    header = (ROOT / "sdk" / "include" / "smg" / "abi.h").read_text()
+    own = ".".join(re.search(rf"SMG_ABI_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR"))
     lines = refusals(tmp_path, config)
     assert len(lines) == 1
-    assert "other.so" in lines[0] and f"{major}.{minor}" in lines[0] and "0.1" in lines[0]
+    assert "other.so" in lines[0] and f"{major}.{minor}" in lines[0] and f"speaks {own}" in lines[0]
 
 
 def test_two_libraries_with_the_same_plugin_are_refused(tmp_path):
