@@ -1,6 +1,6 @@
 """Wrong configurations: one clear message each, exit code 2 before listening, and check-config agrees."""
-import re
 import json
+import re
 import shutil
 import subprocess
 
