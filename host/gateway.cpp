@@ -208,6 +208,7 @@ std::string Gateway::create_monitors() {
 void Gateway::fleet_published() {
   load_poller_->fleet_changed();
   health_checker_->fleet_changed();
+  if (listening_ != nullptr) listening_->refresh_fleet();
 }
 
 void Gateway::worker_left(const Worker& worker) {
@@ -267,6 +268,7 @@ std::string Gateway::start() {
   listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, *admin_,
                                          sticky_.get(), config_);
   if (error = listener_->open(); !error.empty()) return error;
+  loops_.run_on(loops_.data_count(), [&] { listening_ = listener_.get(); });
   smg_event_change event{};
   event.event.struct_size = sizeof event;
   event.event.type = SMG_EVENT_CONFIG_APPLIED;
@@ -299,7 +301,10 @@ void Gateway::shut_down(const std::atomic<bool>& hurry) {
 }
 
 Gateway::~Gateway() {
-  listener_.reset();
+  if (listener_ != nullptr) {
+    loops_.run_on(loops_.data_count(), [&] { listening_ = nullptr; });
+    listener_.reset();
+  }
   if (registry_ != nullptr) {
     loops_.run_on(loops_.data_count(), [&] { end_parts(); });
     const std::atomic<bool> patient{false};

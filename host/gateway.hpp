@@ -101,6 +101,7 @@ class Gateway final : private Registry::Observer {
   std::unique_ptr<AdminApi> admin_;
   std::unique_ptr<StickyKeys> sticky_;
   std::unique_ptr<Listener> listener_;
+  Listener* listening_ = nullptr;  // the same while it is open; control thread
   std::unique_ptr<MetricsListener> metrics_listener_;
 };
 

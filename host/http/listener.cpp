@@ -66,9 +66,8 @@ Listener::Listener(LoopGroup& loops, Registry& registry, Families& families, Bus
       families_(families),
       sticky_(sticky),
       config_(config),
-      shared_{loops, bus, admin} {
-  per_loop_.resize(loops.data_count());
-}
+      shared_{loops, bus, admin},
+      per_loop_(loops.data_count()) {}
 
 Listener::~Listener() {
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
@@ -115,9 +114,14 @@ void Listener::stop_accepting() {
 
 void Listener::refresh_fleet() {
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
-    loops_.run_on(i, [&] {
-      if (per_loop_[i].routing != nullptr) per_loop_[i].routing->refresh();
-    });
+    PerLoop& mine = per_loop_[i];
+    if (mine.refresh_due.exchange(true)) continue;
+    mine.run = [](smg_task* task) {
+      PerLoop& due = *static_cast<PerLoop*>(task);
+      due.refresh_due = false;
+      if (due.routing != nullptr) due.routing->refresh();
+    };
+    loops_.at(i).post(&mine);
   }
 }
 

@@ -31,11 +31,13 @@ class Listener {
   void stop_accepting();
   // Requests whose answer is not finished.
   std::uint64_t busy() const { return shared_.busy.load(); }
-  // Loops let go of fleets that are no longer the newest.
+  // [control] Has the loops let go of fleets that are no longer the newest, also those that have no
+  // request to look for one: policies and workers that left wait for it.
   void refresh_fleet();
 
  private:
-  struct PerLoop {
+  struct PerLoop : smg_task {
+    std::atomic<bool> refresh_due{false};
     std::unique_ptr<LoopState> routing;
     std::unique_ptr<ListenerLoop> listener;
   };

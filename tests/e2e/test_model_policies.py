@@ -82,3 +82,14 @@ def test_models_come_and_go_under_load_each_with_an_instance_of_its_own():
             for worker_id in ids:
                 remove(running, worker_id)
             assert running.chat(model="a")[0] == 404
+
+
+def test_instances_of_models_that_left_go_even_when_nobody_asks_anything():
+    with fleet("m") as (running, worker):
+        before = running.threads()
+        worker_id = register(running, worker, labels={"policy": "cache_aware"})
+        for _ in range(8):  # every loop has seen the fleet
+            assert running.chat()[0] == 200
+        wait_for(lambda: running.threads() == before + 1, "the instance's thread")
+        remove(running, worker_id)
+        wait_for(lambda: running.threads() == before, "the instance's thread to end")

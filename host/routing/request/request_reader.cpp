@@ -246,8 +246,10 @@ class Scan {
   void settle_input() {
     for (std::size_t which = 0; which < partition_.size(); ++which) {
       if (partition_[which].empty() || !(text_wanted_ || tokens_wanted_)) continue;
-      input_.cache_namespace += static_cast<char>('0' + which);
-      input_.cache_namespace += partition_[which].in(body_);
+      // With its size, so that no two different sets of values are written alike.
+      const std::string_view value = partition_[which].in(body_);
+      input_.cache_namespace += std::to_string(which) + ":" + std::to_string(value.size()) + ":";
+      input_.cache_namespace += value;
     }
     if (!front_.empty()) {
       if (!input_.text.empty()) front_ += ' ';

@@ -14,6 +14,8 @@
 
 namespace smg {
 
+inline constexpr std::size_t kMostCacheBoundaries = 256;  // each is hashed for every long prompt
+
 // Reads "1024,4096": strictly ascending integers above 0 with commas between, blanks around them
 // allowed; an empty list has none. Throws smg::Error that names the first item that is wrong.
 inline std::vector<uint32_t> parse_cache_boundaries(std::string_view list) {
@@ -34,6 +36,10 @@ inline std::vector<uint32_t> parse_cache_boundaries(std::string_view list) {
                       std::string(item) +
                       "\" is wrong, they must be integers from 1 to 4294967295, each above the one "
                       "before it");
+    }
+    if (boundaries.size() == kMostCacheBoundaries) {
+      throw Error(SMG_E_INVALID, "cache_boundaries: has more than " +
+                                     std::to_string(kMostCacheBoundaries) + " items");
     }
     boundaries.push_back(boundary);
     if (comma == rest.npos) return boundaries;

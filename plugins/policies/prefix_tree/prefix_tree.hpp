@@ -82,6 +82,10 @@ class PrefixTree {
   Census recount() const;
 
  private:
+  // Nodes from the root to the end of a walk. A conversation adds one a turn; texts that each end a
+  // little before the last one could make a path of as many nodes as characters.
+  static constexpr uint32_t kMaxDepth = 512;
+
   // How far the input is known: up to `offset` by whole nodes, the last of which is `full`; then by
   // the first `common` elements of the label of `part`, if it is not null.
   struct Walk {
@@ -89,11 +93,13 @@ class PrefixTree {
     std::size_t offset = 0;
     uint64_t units = 0;
     uint64_t shared = 0;  // up to the last wide node
+    uint32_t depth = 0;   // of `full`
     Node* part = nullptr;
     std::size_t common = 0;
     uint64_t common_units = 0;
     // What comes next in the tree has the right key but other content: two pages with the same
-    // digest. As keys are unique among children, the rest of the input cannot be stored.
+    // digest; as keys are unique among children, the rest of the input cannot be stored. Or the
+    // walk has been as deep as it may.
     bool blocked = false;
   };
 

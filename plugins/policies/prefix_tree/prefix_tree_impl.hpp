@@ -81,6 +81,10 @@ template <class Key>
 typename PrefixTree<Key>::Walk PrefixTree<Key>::descend(Input stored, Walk walk) const {
   const Key& key = nodes_.key();
   while (walk.offset < stored.size()) {
+    if (walk.depth == kMaxDepth) {
+      walk.blocked = true;
+      return walk;
+    }
     const Input rest = rest_of(stored, walk.offset);
     Node* child = walk.full->child(key.first(rest));
     if (child == nullptr) return walk;
@@ -101,6 +105,7 @@ typename PrefixTree<Key>::Walk PrefixTree<Key>::descend(Input stored, Walk walk)
     walk.full = child;
     walk.offset += label.size();
     walk.units += child->units;
+    ++walk.depth;
     if (child->is_wide()) walk.shared = walk.units;
   }
   return walk;
@@ -160,7 +165,10 @@ void PrefixTree<Key>::store(Input stored, const Walk& walk, Tenant tenant) {
     while (!is_current(stored, plan)) {
       Walk from{.full = nodes_.root()};
       if (!plan.walk.full->dead) {
-        from = {.full = plan.walk.full, .offset = plan.walk.offset, .units = plan.walk.units};
+        from = {.full = plan.walk.full,
+                .offset = plan.walk.offset,
+                .units = plan.walk.units,
+                .depth = plan.walk.depth};
       }
       plan = prepare(stored, descend(stored, from));
     }

@@ -125,3 +125,30 @@ TEST_CASE("an empty text matches nothing and is not stored") {
   CHECK(look_up(tree, "").input == 0);
   CHECK(look_up(tree, "").tenant_count == 0);
 }
+
+TEST_CASE("texts that each end a little before the last one make no walk longer than 512 nodes") {
+  constexpr Tenant kFirst{0, 1};
+  constexpr Tenant kSecond{1, 1};
+  StringTree tree;
+  tree.add_tenant(kFirst);
+  tree.add_tenant(kSecond);
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += static_cast<char>('a' + i * i % 26);
+  for (std::size_t size = text.size(); size >= 1500; --size) {
+    tree.insert(text.substr(0, size), kFirst);
+  }
+  CHECK(tree.size() == 3000);
+  const auto anyone = [](Tenant) { return true; };
+  const Match match = tree.match(text, anyone, 0);
+  CHECK(match.matched == 1500 + 511);
+  CHECK(match.input == 3000);
+  CHECK(match.tenant_count == 1);
+  tree.insert(text, kSecond);
+  CHECK(tree.size(kSecond) == 1500 + 511);
+  const Census census = tree.recount();
+  CHECK(census.faults == 0);
+  CHECK(census.total == tree.size());
+  tree.evict(0);
+  CHECK(tree.size() == 0);
+  CHECK(tree.recount().nodes == 0);
+}

@@ -155,6 +155,7 @@ TEST_CASE("what keeps a request's cache apart is the partition of its cache") {
   };
   CHECK(partition("").empty());
   CHECK(partition(R"(,"cache_salt":null,"lora_path":false)").empty());
+  CHECK(partition(R"(,"cache_salt":1,"extra_key":1)") != partition(R"(,"cache_salt":111)"));
   const std::string salted = partition(R"(,"cache_salt":"a")");
   CHECK_FALSE(salted.empty());
   CHECK(salted == partition(R"(, "cache_salt" : "a" )"));

@@ -22,10 +22,11 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -145,8 +146,12 @@ class StickyMap {
     }
     std::size_t value;
   };
-  struct HashOf {
-    std::size_t operator()(const Hashed& hashed) const { return hashed.value; }
+  // By hash, then by the key itself: keys that were made to have the same hash are found as fast
+  // as any.
+  struct Before {
+    bool operator()(const Hashed& a, const Hashed& b) const {
+      return std::tie(a.value, a.leg, a.key, a.model) < std::tie(b.value, b.leg, b.key, b.model);
+    }
   };
 
   struct Entry {
@@ -186,7 +191,7 @@ class StickyMap {
 
     std::mutex mutex;
     std::list<Entry> entries;  // most recently used first
-    std::unordered_map<Hashed, std::list<Entry>::iterator, HashOf> index;
+    std::map<Hashed, std::list<Entry>::iterator, Before> index;
   };
 
   Shard& shard_of(const Hashed& key) { return shards_[(key.value >> 32) % shards_.size()]; }
