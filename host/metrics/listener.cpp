@@ -104,14 +104,19 @@ class Watchdog {
 
   void add(const void* connection, const Poco::Net::StreamSocket& socket) {
     const std::lock_guard lock(mutex_);
-    watched_.emplace(connection, std::pair(Clock::now() + kTimeout, socket));
+    auto& entry =
+        watched_.emplace(connection, std::pair(Clock::now() + kTimeout, socket)).first->second;
+    if (closing_) cut(entry.second);
   }
   void remove(const void* connection) {
     const std::lock_guard lock(mutex_);
     watched_.erase(connection);
   }
+  // Also those that come after: one may be taken out of the queue at this very moment, and the
+  // pool's threads are waited for no longer than a connection may last.
   void cut_all() {
     const std::lock_guard lock(mutex_);
+    closing_ = true;
     for (auto& [connection, entry] : watched_) cut(entry.second);
   }
 
@@ -137,6 +142,7 @@ class Watchdog {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool ended_ = false;
+  bool closing_ = false;
   std::map<const void*, std::pair<Clock::time_point, Poco::Net::StreamSocket>> watched_;
   std::thread thread_;
 };
