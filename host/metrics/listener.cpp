@@ -86,6 +86,9 @@ Poco::Net::IPAddress parse_host(std::string_view host) {
 
 constexpr int kThreads = 16;
 constexpr std::chrono::seconds kTimeout(10);  // for a whole scrape: its connection holds a thread
+// For one read or write. Shorter than the 10 s that a Poco::ThreadPool waits for its threads at the
+// end: one that it gave up would go on in memory that is gone.
+constexpr std::chrono::seconds kPause(5);
 
 // Cuts off connections that take too long, however busy they look.
 class Watchdog {
@@ -196,7 +199,7 @@ struct MetricsListener::Impl {
     Poco::Net::HTTPServerParams::Ptr result = new Poco::Net::HTTPServerParams;
     result->setMaxThreads(kThreads);
     result->setMaxQueued(16);
-    result->setTimeout(Poco::Timespan(kTimeout.count(), 0));
+    result->setTimeout(Poco::Timespan(kPause.count(), 0));
     result->setKeepAlive(false);
     return result;
   }
