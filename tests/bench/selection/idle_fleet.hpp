@@ -56,9 +56,11 @@ class IdleFleet {
     transport_.quiesce = transport_.close = [](void*) {};
     transport_ref_.api = &transport_;
     registry_ = std::make_unique<Registry>(
-        endpoints_, families_, bus_, [this](std::string_view, const Worker*) {
+        endpoints_, families_, bus_,
+        [this](std::string_view, const Worker*) {
           return std::shared_ptr<const PolicyRef>(std::shared_ptr<void>(), &ref_);
-        }, [] {});
+        },
+        [] {});
     for (std::size_t i = 0; i < workers; ++i) {
       WorkerDescription description;
       description.url = "http://worker-" + std::to_string(i) + ":8000";
