@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
-#include "host/fleet/stream_table.hpp"
 #include "host/loop/loop_service.hpp"
 
 namespace smg {
@@ -19,6 +19,11 @@ MetricsOptions metrics_options(const Config& config, std::uint32_t loops) {
   options.loops = loops;
   options.duration_bounds = config.metrics.duration_buckets;
   return options;
+}
+
+std::filesystem::path program_directory() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
 // True once `done` says so, false at the deadline or when `hurry` is set.
@@ -33,9 +38,10 @@ bool wait_until(Done done, std::uint64_t deadline, const std::atomic<bool>& hurr
 
 }  // namespace
 
-Gateway::Gateway(Config config, const PluginRegistry& plugins)
+Gateway::Gateway(Config config, PluginRegistry& plugins, Refit refit)
     : config_(std::move(config)),
       plugins_(plugins),
+      refit_(std::move(refit)),
       loops_(config_.server.runtime_worker_threads.value_or(available_cpus())),
       metrics_(metrics_options(config_, loops_.count())),
       families_(metrics_),
@@ -65,88 +71,24 @@ HostServices Gateway::services() {
   return services;
 }
 
-void Gateway::announce_plugin(const PluginInstance& instance, std::string_view state) {
-  smg_event_change event{};
-  event.event.struct_size = sizeof event;
-  event.event.type = SMG_EVENT_PLUGIN_STATE;
-  event.subject = view(instance.plugin().name());
-  event.text = view(state);
-  bus_.publish(event.event);
-}
-
-std::shared_ptr<const PolicyRef> Gateway::make_policy(std::string_view name,
-                                                      PolicyChoice::Options which,
-                                                      std::string& error) {
-  struct Running : smg_task {
-    Loop* control;
-    std::unique_ptr<PluginInstance> instance;
-    PolicyRef ref;
-  };
+PolicyPtr Gateway::make_policy(std::string_view name, PolicyChoice::Options which,
+                               std::string& error) {
   const auto plugin = plugins_.find(SMG_KIND_POLICY, name);
   if (plugin == nullptr) {
     error = "no plugin offers the policy '" + std::string(name) + "'";
     return nullptr;
   }
-  const auto& tables =
-      which == PolicyChoice::Options::configured ? config_.plugin_options : config_.label_options;
-  const auto options = tables.find({SMG_KIND_POLICY, std::string(name)});
-  auto instance = PluginInstance::create(
-      plugin, services(), options == tables.end() ? PluginOptions{} : options->second, nullptr,
-      error);
-  if (instance == nullptr) return nullptr;
-  announce_plugin(*instance, "running");
-  const std::shared_ptr<Running> running(new Running{}, [](Running* last) {
-    last->run = [](smg_task* task) { delete static_cast<Running*>(task); };
-    if (Loop::current() == last->control) {
-      delete last;
-    } else {
-      last->control->post(last);
-    }
-  });
-  running->control = &loops_.control();
-  running->ref.api = &instance->policy();
-  running->ref.self = instance->self();
-  running->ref.name = name;
-  running->ref.needs = instance->policy().needs;
-  running->ref.faults = families_.plugin_faults.with({std::string(name), "selection"});
-  running->instance = std::move(instance);
-  return {running, &running->ref};
-}
-
-const TransportRef* Gateway::transport_for(const WorkerSpec& spec, std::string& error) {
-  for (const auto& name : plugins_.names(SMG_KIND_TRANSPORT)) {
-    const auto plugin = plugins_.find(SMG_KIND_TRANSPORT, name);
-    const smg_transport_api& api = plugin->transport();
-    const auto offers = [](const smg_view* list, std::uint32_t count, std::string_view wanted) {
-      return std::any_of(list, list + count, [&](smg_view item) { return text(item) == wanted; });
-    };
-    if (!offers(api.schemes, api.scheme_count, spec.url.scheme)) continue;
-    if (api.runtime_count > 0 && !offers(api.runtimes, api.runtime_count, spec.runtime)) continue;
-    if (const auto present = transports_.find(name); present != transports_.end()) {
-      return &present->second.ref;
-    }
-    const auto options = config_.plugin_options.find({SMG_KIND_TRANSPORT, name});
-    auto instance = PluginInstance::create(
-        plugin, services(),
-        options == config_.plugin_options.end() ? PluginOptions{} : options->second,
-        &StreamTable::sink(), error);
-    if (instance == nullptr) return nullptr;
-    announce_plugin(*instance, "running");
-    TransportEntry& entry = transports_[name];
-    entry.ref.api = &instance->transport();
-    entry.ref.self = instance->self();
-    entry.ref.name = name;
-    entry.instance = std::move(instance);
-    return &entry.ref;
-  }
-  error = "worker " + spec.url.text + ": no plugin offers a transport for the scheme '" +
-          spec.url.scheme + "'";
-  return nullptr;
+  auto made = instances_->make_policy(plugin, which, instances_->options(), error);
+  if (made != nullptr) instances_->announce(name, "running");
+  return made;
 }
 
 std::string Gateway::create_parts() {
+  instances_ = std::make_unique<PluginInstances>(
+      loops_.control(), plugins_, families_, bus_, [this] { return services(); },
+      PluginInstances::Options{config_.plugin_options, config_.label_options});
   policies_ = std::make_unique<PolicyChoice>(
-      config_.policy, plugins_.names(SMG_KIND_POLICY),
+      config_.policy, [this] { return plugins_.names(SMG_KIND_POLICY); },
       [this](std::string_view name, PolicyChoice::Options which, std::string& problem) {
         return make_policy(name, which, problem);
       });
@@ -169,43 +111,45 @@ std::string Gateway::create_parts() {
   control.set_timer(&check_, control.now() + WorkerLiveness::kCheckInterval);
   registration_ = std::make_unique<Registration>(
       control, *registry_, config_, [this](const WorkerSpec& spec, std::string& problem) {
-        return transport_for(spec, problem);
+        return instances_->transport_for(spec, problem);
       });
-  admin_ = std::make_unique<AdminApi>(control, *registry_, *registration_, *load_poller_, *calls_);
+  plugin_reload_ = std::make_unique<PluginReload>(
+      PluginReload::Parts{loops_, plugins_, *instances_, *policies_, *registry_, *load_poller_,
+                          families_, program_directory() / "smg-plugin-check", refit_},
+      config_.plugins.watch);
+  admin_ = std::make_unique<AdminApi>(control, *registry_, *registration_, *load_poller_, *calls_,
+                                      PluginRoutes(plugins_, *instances_, *plugin_reload_));
   if (config_.routing_key_override.enabled) {
     sticky_ = std::make_unique<StickyKeys>(config_.routing_key_override, families_);
     sticky_->start(control);
   }
   for (const auto& spec : config_.workers) {
     std::string error;
-    if (transport_for(spec, error) == nullptr) return error;
+    if (instances_->transport_for(spec, error) == nullptr) return error;
   }
   return {};
 }
 
 std::string Gateway::create_monitors() {
-  std::vector<MonitorRef> refs;
+  std::vector<MonitorPtr> monitors;
   for (const auto& name : plugins_.names(SMG_KIND_MONITOR)) {
     std::string error;
-    const auto options = config_.plugin_options.find({SMG_KIND_MONITOR, name});
-    auto instance = PluginInstance::create(
-        plugins_.find(SMG_KIND_MONITOR, name), services(),
-        options == config_.plugin_options.end() ? PluginOptions{} : options->second, nullptr,
-        error);
-    if (instance == nullptr) return error;
-    announce_plugin(*instance, "running");
-    refs.push_back({&instance->monitor(), instance->self(), name});
-    monitors_.push_back(std::move(instance));
+    auto made = instances_->make_monitor(plugins_.find(SMG_KIND_MONITOR, name),
+                                         instances_->options(), error);
+    if (made == nullptr) return error;
+    instances_->announce(name, "running");
+    monitors.push_back(std::move(made));
   }
   load_desk_ = std::make_unique<LoadDesk>(loops_.control(), *registry_, families_, bus_);
   load_poller_ = std::make_unique<LoadPoller>(
-      loops_.control(), *registry_, *load_desk_, config_, std::move(refs),
+      loops_.control(), *registry_, *load_desk_, config_, std::move(monitors),
       families_.plugin_faults.with({"monitor", "late_answer"}));
   desk_.loads = load_poller_.get();
   return {};
 }
 
 void Gateway::fleet_published() {
+  instances_->settle(*registry_);
   load_poller_->fleet_changed();
   health_checker_->fleet_changed();
   if (listening_ != nullptr) listening_->refresh_fleet();
@@ -234,6 +178,7 @@ void Gateway::end_parts() {
   registry_->observe(nullptr);
   desk_.loads = nullptr;
   admin_.reset();
+  plugin_reload_->stop();
   registration_.reset();
   health_checker_.reset();
   load_poller_.reset();
@@ -313,15 +258,24 @@ Gateway::~Gateway() {
       spdlog::warn("a transport did not let go of all its workers");
     }
   }
-  if (policies_ != nullptr) {
+  if (instances_ != nullptr) {
     loops_.run_on(loops_.data_count(), [&] {
-      // Plugins first: until they are gone they may use what the desk offers.
-      monitors_.clear();
-      transports_.clear();
-      desk_ = {};
-      calls_.reset();
       registry_.reset();
       policies_.reset();
+      instances_->drop_transports();
+    });
+    // Until they are gone, plugins may use what the desk offers, and their code is needed.
+    const std::atomic<bool> patient{false};
+    const auto all_gone = [&] {
+      return instances_->alive() == 0 && (plugin_reload_ == nullptr || plugin_reload_->idle());
+    };
+    if (!wait_until(all_gone, Loop::clock() + seconds_to_ns(5), patient)) {
+      spdlog::warn("{} plugin instances are still in use", instances_->alive());
+    }
+    loops_.run_on(loops_.data_count(), [&] {
+      desk_ = {};
+      calls_.reset();
+      plugin_reload_.reset();
     });
   }
   metrics_listener_.reset();

@@ -5,8 +5,9 @@
 #pragma once
 
 #include <atomic>
-#include <map>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "host/admin/admin_api.hpp"
@@ -26,15 +27,19 @@
 #include "host/loop/resolver.hpp"
 #include "host/metrics/families.hpp"
 #include "host/metrics/listener.hpp"
-#include "host/plugin/instance.hpp"
 #include "host/plugin/registry.hpp"
+#include "host/plugin_instances.hpp"
+#include "host/plugin_reload.hpp"
 #include "host/routing/sticky_keys.hpp"
 
 namespace smg {
 
 class Gateway final : private Registry::Observer {
  public:
-  Gateway(Config config, const PluginRegistry& plugins);
+  // The configuration, read anew for other plugins.
+  using Refit = std::function<Result<Config>(std::span<const smg_plugin* const>)>;
+
+  Gateway(Config config, PluginRegistry& plugins, Refit refit);
   ~Gateway() override;
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
@@ -50,11 +55,6 @@ class Gateway final : private Registry::Observer {
   void shut_down(const std::atomic<bool>& hurry);
 
  private:
-  struct TransportEntry {
-    std::unique_ptr<PluginInstance> instance;
-    TransportRef ref;
-  };
-
   struct Task : smg_task {
     Gateway* owner;
   };
@@ -63,11 +63,7 @@ class Gateway final : private Registry::Observer {
   };
 
   HostServices services();
-  // Whoever holds it last, on whatever thread, has the instance destroyed on the control thread.
-  std::shared_ptr<const PolicyRef> make_policy(std::string_view name, PolicyChoice::Options which,
-                                               std::string& error);
-  // The transport for a worker, created at first use; nullptr and a sentence if there is none.
-  const TransportRef* transport_for(const WorkerSpec& spec, std::string& error);
+  PolicyPtr make_policy(std::string_view name, PolicyChoice::Options which, std::string& error);
   std::string create_parts();     // [control]
   std::string create_monitors();  // [control]
   void end_parts();               // [control]
@@ -76,28 +72,28 @@ class Gateway final : private Registry::Observer {
   // Registry::Observer
   void fleet_published() override;
   void worker_left(const Worker& worker) override;
-  void announce_plugin(const PluginInstance& instance, std::string_view state);
 
   const Config config_;
-  const PluginRegistry& plugins_;
+  PluginRegistry& plugins_;
+  const Refit refit_;
   LoopGroup loops_;
   Metrics metrics_;
   Families families_;
   Bus bus_;
   Resolver resolver_;
   Endpoints endpoints_;
+  std::unique_ptr<PluginInstances> instances_;
   std::unique_ptr<PolicyChoice> policies_;
-  std::map<std::string, TransportEntry, std::less<>> transports_;
   std::unique_ptr<Registry> registry_;
   Task publish_{};  // what changed in the registry during a turn
   FleetDesk desk_;
-  std::vector<std::unique_ptr<PluginInstance>> monitors_;
   std::unique_ptr<Calls> calls_;
   std::unique_ptr<LoadDesk> load_desk_;
   std::unique_ptr<LoadPoller> load_poller_;
   std::unique_ptr<HealthChecker> health_checker_;
   Timer check_{};  // liveness and breakers
   std::unique_ptr<Registration> registration_;
+  std::unique_ptr<PluginReload> plugin_reload_;
   std::unique_ptr<AdminApi> admin_;
   std::unique_ptr<StickyKeys> sticky_;
   std::unique_ptr<Listener> listener_;

@@ -101,7 +101,7 @@ class Application final : public Poco::Util::ServerApplication {
       default:
         break;
     }
-    auto config = finish(std::move(*draft.value), descriptors);
+    auto config = finish(*draft.value, descriptors);
     for (const auto& problem : load_problems) std::cerr << problem << "\n";
     if (!config) std::cerr << config.problems.text();
     if (!config || !load_problems.empty()) return kBadConfiguration;
@@ -109,14 +109,17 @@ class Application final : public Poco::Util::ServerApplication {
       for (const auto& warning : config.value->warnings)
         std::cout << "warning: " << warning << "\n";
       // Some of it only the plugins know.
-      if (const auto unfit = Gateway(*config.value, plugins).prepare(); !unfit.empty()) {
+      if (const auto unfit = Gateway(*config.value, plugins, {}).prepare(); !unfit.empty()) {
         std::cerr << unfit << "\n";
         return kBadConfiguration;
       }
       std::cout << command.config_file << ": ok\n" << summary(*config.value);
       return EXIT_OK;
     }
-    return serve(std::move(*config.value), plugins);
+    const auto refit = [settled = *draft.value](std::span<const smg_plugin* const> anew) {
+      return finish(settled, anew);
+    };
+    return serve(std::move(*config.value), plugins, refit);
   }
 
  private:
@@ -133,7 +136,7 @@ class Application final : public Poco::Util::ServerApplication {
     return kBadConfiguration;
   }
 
-  static int serve(Config config, const PluginRegistry& plugins) {
+  static int serve(Config config, PluginRegistry& plugins, const Gateway::Refit& refit) {
     if (const auto error = start_logging(config.log); !error.empty()) {
       std::cerr << error << "\n";
       return kBadConfiguration;
@@ -142,7 +145,7 @@ class Application final : public Poco::Util::ServerApplication {
     raise_descriptor_limit();
     int code = EXIT_OK;
     {
-      Gateway gateway(std::move(config), plugins);
+      Gateway gateway(std::move(config), plugins, refit);
       std::string unfit = gateway.prepare();
       if (unfit.empty()) unfit = gateway.add_workers();
       if (!unfit.empty()) {

@@ -32,14 +32,6 @@ AdminReply text_reply(std::uint32_t status, std::string body) {
           .extra_headers = {}};
 }
 
-AdminReply error_reply(std::uint32_t status, std::string_view code, std::string_view message) {
-  AdminReply reply;
-  reply.status = status;
-  reply.body = error_body(status, code, message);
-  reply.error_code = code;
-  return reply;
-}
-
 AdminReply merge(const std::vector<FanOut::Answer>& answers) {
   EngineMetrics merged;
   bool any = false;
@@ -61,6 +53,14 @@ bool serves(const Worker& worker, std::string_view model) {
 }
 
 }  // namespace
+
+AdminReply error_reply(std::uint32_t status, std::string_view code, std::string_view message) {
+  AdminReply reply;
+  reply.status = status;
+  reply.body = error_body(status, code, message);
+  reply.error_code = code;
+  return reply;
+}
 
 void AdminApi::handle(const AdminRequest& request, const Done& done) {
   switch (request.action) {
@@ -88,6 +88,10 @@ void AdminApi::handle(const AdminRequest& request, const Done& done) {
       return ask_one("/get_server_info", done);
     case Action::health_generate:
       return ask_one("/health_generate", done);
+    case Action::list_plugins:
+      return plugins_.list(done);
+    case Action::reload_plugin:
+      return plugins_.reload(request.id, request.query, done);
     default:
       return done(text_reply(500, "this route has no handler"));
   }

@@ -12,8 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "host/admin/admin_reply.hpp"
 #include "host/admin/background.hpp"
 #include "host/admin/fan_out.hpp"
+#include "host/admin/plugin_routes.hpp"
 #include "host/fleet/calls.hpp"
 #include "host/fleet/registration.hpp"
 #include "host/fleet/registry.hpp"
@@ -29,24 +31,17 @@ struct AdminRequest {
   std::string body;
 };
 
-struct AdminReply {
-  std::uint32_t status = 200;
-  std::string content_type = "application/json";
-  std::string body;
-  std::string error_code;     // empty: no X-SMG-Error-Code
-  std::string extra_headers;  // whole lines, each with CRLF
-};
-
 class AdminApi {
  public:
   using Done = std::function<void(AdminReply reply)>;
 
   AdminApi(Loop& control, Registry& registry, Registration& registration, const LoadPoller& loads,
-           Calls& calls)
+           Calls& calls, PluginRoutes plugins)
       : registry_(registry),
         registration_(registration),
         loads_(loads),
         calls_(calls),
+        plugins_(plugins),
         background_(control) {}
   AdminApi(const AdminApi&) = delete;
   AdminApi& operator=(const AdminApi&) = delete;
@@ -78,6 +73,7 @@ class AdminApi {
   Registration& registration_;
   const LoadPoller& loads_;
   Calls& calls_;
+  PluginRoutes plugins_;
   std::list<std::unique_ptr<FanOut>> running_;
   Background background_;
 };

@@ -47,8 +47,8 @@ class Calls::Call final : public StreamEvents {
     request_.body_size = body_.size;
     request_.deadline = call.timeout_ns == 0 ? 0 : owner_.control_.now() + call.timeout_ns;
     ticket_ = owner_.table_.insert(this);
-    const Endpoint& endpoint = *worker_->endpoint();
-    endpoint.api().start(endpoint.handle(), &request_, ticket_, &stream_);
+    endpoint_ = worker_->endpoint();
+    endpoint_->api().start(endpoint_->handle(), &request_, ticket_, &stream_);
   }
 
   // No `done` any more.
@@ -91,10 +91,7 @@ class Calls::Call final : public StreamEvents {
     end(complete ? status_ : 0, outcome.kind, std::string(text(outcome.detail)));
   }
 
-  void stop() {
-    const Endpoint& endpoint = *worker_->endpoint();
-    endpoint.api().cancel(endpoint.transport().self, stream_);
-  }
+  void stop() { endpoint_->api().cancel(endpoint_->self(), stream_); }
 
   void end(std::uint32_t status, std::uint32_t kind, std::string detail) {
     if (ended_) return;
@@ -129,6 +126,7 @@ class Calls::Call final : public StreamEvents {
   void* const context_;
   Finish finish_{};
   std::shared_ptr<Worker> worker_;
+  std::shared_ptr<Endpoint> endpoint_;  // where it was started
   std::vector<smg_header> headers_;
   smg_view body_{};
   smg_request request_{};

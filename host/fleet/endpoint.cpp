@@ -27,13 +27,14 @@ struct Endpoints::Closing : smg_task {
     self->endpoint->api().close(self->endpoint->handle());
     {
       const std::lock_guard lock(self->owner->mutex_);
-      self->owner->runtimes_.erase(self->endpoint->ref());
+      auto& runtimes = self->owner->runtimes_;
+      runtimes.erase(runtimes.find(self->endpoint->ref()));
     }
     self->owner->open_.fetch_sub(1, std::memory_order_release);
   }
 };
 
-std::shared_ptr<Endpoint> Endpoints::open(const TransportRef& transport,
+std::shared_ptr<Endpoint> Endpoints::open(const TransportPtr& transport,
                                           const WorkerDescription& description,
                                           std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,
                                           std::uint32_t slot, std::string& error) {
@@ -41,9 +42,9 @@ std::shared_ptr<Endpoint> Endpoints::open(const TransportRef& transport,
   std::array<char, 512> text;
   smg_error failure{text.data(), text.size(), 0};
   void* handle = nullptr;
-  if (transport.api->open(transport.self, &worker->abi(), &handle, &failure) != SMG_OK) {
+  if (transport->api->open(transport->self, &worker->abi(), &handle, &failure) != SMG_OK) {
     error.assign(text.data(), failure.size);
-    if (error.empty()) error = "transport " + transport.name + " refused " + description.url;
+    if (error.empty()) error = "transport " + transport->name + " refused " + description.url;
     return nullptr;
   }
   open_.fetch_add(1, std::memory_order_relaxed);

@@ -19,31 +19,36 @@
 
 namespace smg {
 
-// A transport instance as the fleet needs it. Owned by the plugin registry; outlives every
-// endpoint.
+class PluginInstance;
+
+// A transport instance as the fleet needs it. Its endpoints share it; who lets it go last ends the
+// instance.
 struct TransportRef {
   const smg_transport_api* api = nullptr;
   void* self = nullptr;
   std::string name;
+  std::shared_ptr<PluginInstance> instance;  // what `api` and `self` are of
 };
+using TransportPtr = std::shared_ptr<const TransportRef>;
 
 class Endpoint {
  public:
-  Endpoint(const TransportRef& transport, std::unique_ptr<WorkerView> worker,
+  Endpoint(TransportPtr transport, std::unique_ptr<WorkerView> worker,
            std::shared_ptr<WorkerRuntime> runtime, void* handle)
-      : transport_(transport),
+      : transport_(std::move(transport)),
         worker_(std::move(worker)),
         runtime_(std::move(runtime)),
         handle_(handle) {}
 
-  const TransportRef& transport() const { return transport_; }
-  const smg_transport_api& api() const { return *transport_.api; }
+  const TransportPtr& transport() const { return transport_; }
+  const smg_transport_api& api() const { return *transport_->api; }
+  void* self() const { return transport_->self; }
   void* handle() const { return handle_; }
   // Of the worker as the transport was shown it: that is how the transport calls it for good.
   std::uint64_t ref() const { return worker_->abi().ref; }
 
  private:
-  const TransportRef& transport_;
+  const TransportPtr transport_;
   std::unique_ptr<WorkerView> worker_;  // what the transport was shown: must stay until close
   std::shared_ptr<WorkerRuntime> runtime_;
   void* handle_;
@@ -55,7 +60,7 @@ class Endpoints {
   explicit Endpoints(LoopGroup& loops) : loops_(loops) {}
 
   // [control] nullptr and a sentence in `error` if the transport refuses.
-  std::shared_ptr<Endpoint> open(const TransportRef& transport,
+  std::shared_ptr<Endpoint> open(const TransportPtr& transport,
                                  const WorkerDescription& description,
                                  std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,
                                  std::uint32_t slot, std::string& error);
@@ -70,7 +75,8 @@ class Endpoints {
   LoopGroup& loops_;
   std::atomic<std::uint32_t> open_{0};
   mutable std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<WorkerRuntime>> runtimes_;  // by ref
+  // By ref. While a transport is exchanged, a worker has an endpoint at each under the same one.
+  std::unordered_multimap<std::uint64_t, std::shared_ptr<WorkerRuntime>> runtimes_;
 };
 
 }  // namespace smg

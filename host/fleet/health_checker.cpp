@@ -17,7 +17,9 @@ struct HealthChecker::Entry : std::enable_shared_from_this<Entry> {
   struct Timer : smg_timer {
     Entry* entry;
   } timer{};
-  std::shared_ptr<Entry> self;  // while a probe is under way
+  // While a probe is under way:
+  std::shared_ptr<Entry> self;
+  std::shared_ptr<Endpoint> asked;
 };
 
 HealthChecker::HealthChecker(Loop& control, Registry& registry, Families& families,
@@ -87,12 +89,13 @@ void HealthChecker::ask(const std::shared_ptr<Entry>& entry) {
   probe.what = SMG_PROBE_HEALTH;
   probe.timeout_ns = entry->timeout;
   probe.health_path = view(config_.health_check.endpoint);
-  const Endpoint& endpoint = *entry->worker->endpoint();
-  endpoint.api().probe(endpoint.handle(), &probe, probed, entry.get());
+  const std::shared_ptr<Endpoint> endpoint = entry->asked = entry->worker->endpoint();
+  endpoint->api().probe(endpoint->handle(), &probe, probed, entry.get());
 }
 
 void HealthChecker::probed(void* context, const smg_probe_result* result) {
   const std::shared_ptr<Entry> entry = std::move(static_cast<Entry*>(context)->self);
+  entry->asked.reset();
   HealthChecker* const self = entry->owner;
   if (self == nullptr) return;
   --self->running_;

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/config/config.hpp"
@@ -28,24 +29,52 @@ class PolicyChoice {
  public:
   enum class Options : std::uint8_t { configured, by_label };
   // Makes an instance of a policy; nullptr, and a sentence in `error`, if it cannot be made.
-  using Make = std::function<std::shared_ptr<const PolicyRef>(std::string_view policy,
-                                                              Options options, std::string& error)>;
+  using Make =
+      std::function<PolicyPtr(std::string_view policy, Options options, std::string& error)>;
+  // The names of the policies that there are.
+  using Names = std::function<std::vector<std::string>()>;
 
-  // `names`: of the policies that there are.
-  PolicyChoice(const PolicyConfig& config, std::vector<std::string> names, Make make);
+  PolicyChoice(PolicyConfig config, Names names, Make make);
 
   // Makes the instances that the configuration asks for. Nothing, or why one cannot be made.
   std::string prepare();
   // REQUIRES: prepare() had nothing to say. `first`: see Registry::PolicyFor.
-  std::shared_ptr<const PolicyRef> choose(std::string_view model, const Worker* first) const;
+  PolicyPtr choose(std::string_view model, const Worker* first);
+  // The same where `present` chooses so far: it stays, or whoever took its place, unless the
+  // configuration now names another one. See Registry::PolicyAgain.
+  PolicyPtr choose_again(std::string_view model, const Worker* first, const PolicyPtr& present);
+
+  struct Instance {
+    PolicyPtr ref;
+    Options options;
+  };
+  // Those of the policy that serve now.
+  std::vector<Instance> instances(std::string_view policy) const;
+  // `after` takes the place of `before` from now on.
+  void replace(const PolicyPtr& before, const PolicyPtr& after);
+
+  // Instances for another configuration, made with `make`: those that it needs and that `keep` does
+  // not let stay. Nothing has changed yet; an empty map and a sentence in `error` on failure.
+  using Configured = std::map<std::string, PolicyPtr, std::less<>>;  // by policy
+  Configured prepare_for(const PolicyConfig& config, const Make& make,
+                         const std::function<bool(std::string_view policy)>& keep,
+                         std::string& error) const;
+  void reconfigure(PolicyConfig config, Configured configured);
 
  private:
-  std::shared_ptr<const PolicyRef> by_label(std::string_view model, std::string_view label) const;
+  struct Labelled {
+    std::weak_ptr<const PolicyRef> ref;
+    std::weak_ptr<const PolicyRef> successor;  // what took its place
+    Options options;
+  };
 
-  const PolicyConfig& config_;
-  const std::vector<std::string> names_;
+  PolicyPtr by_label(std::string_view model, std::string_view label);
+
+  PolicyConfig config_;
+  const Names names_;
   const Make make_;
-  std::map<std::string, std::shared_ptr<const PolicyRef>, std::less<>> configured_;  // by policy
+  Configured configured_;
+  std::vector<Labelled> labelled_;
 };
 
 }  // namespace smg

@@ -148,11 +148,11 @@ void Registration::submit(const JobPtr& job, JobType type, Queued queued) {
 std::string Registration::begin(Job& job) {
   if (auto refused = refusal(job.spec); !refused.empty()) return refused;
   std::string error;
-  const TransportRef* transport = transport_for_(job.spec, error);
+  const TransportPtr transport = transport_for_(job.spec, error);
   if (transport == nullptr) return error;
   job.candidate = job.replaces != nullptr
-                      ? registry_.reopen(*job.replaces, job.description, *transport, error)
-                      : registry_.open(job.description, *transport, error);
+                      ? registry_.reopen(*job.replaces, job.description, transport, error)
+                      : registry_.open(job.description, transport, error);
   return job.candidate ? std::string() : error;
 }
 

@@ -25,7 +25,7 @@ namespace smg {
 class Registration {
  public:
   // The transport for a worker; nullptr and a sentence if there is none.
-  using TransportFor = std::function<const TransportRef*(const WorkerSpec&, std::string& error)>;
+  using TransportFor = std::function<TransportPtr(const WorkerSpec&, std::string& error)>;
   // The job has a place in the queue.
   using Queued = JobTable::Step;
 

@@ -56,7 +56,7 @@ std::shared_ptr<Worker> Registry::find_url(std::string_view url) const {
 }
 
 std::optional<Candidate> Registry::open(const WorkerDescription& description,
-                                        const TransportRef& transport, std::string& error) {
+                                        const TransportPtr& transport, std::string& error) {
   Candidate candidate;
   candidate.slot = next_slot_;
   if (free_slots_.empty()) {
@@ -81,7 +81,7 @@ std::optional<Candidate> Registry::open(const WorkerDescription& description,
 
 std::optional<Candidate> Registry::reopen(const Worker& worker,
                                           const WorkerDescription& description,
-                                          const TransportRef& transport, std::string& error) {
+                                          const TransportPtr& transport, std::string& error) {
   Candidate candidate;
   candidate.slot = worker.view().slot;
   candidate.ref = next_ref_++;
@@ -189,6 +189,23 @@ void Registry::show_added(const Worker& worker) {
 void Registry::show_removed(const Worker& worker) const {
   families_.worker_health.with({worker.url()}).set(-1);
   worker.runtime()->hide();
+}
+
+bool Registry::move_workers(const TransportRef& before, const TransportPtr& after,
+                            std::string& error) {
+  std::vector<std::pair<std::shared_ptr<Worker>, std::shared_ptr<Endpoint>>> moves;
+  for (const auto& worker : workers_) {
+    const Endpoint& present = *worker->endpoint();
+    if (present.transport().get() != &before) continue;
+    // The same ref: to the fleet it is the same worker, at the same engine.
+    auto endpoint = endpoints_.open(after, worker->description(), worker->runtime(), present.ref(),
+                                    worker->view().slot, error);
+    if (endpoint == nullptr) return false;
+    moves.emplace_back(worker, std::move(endpoint));
+  }
+  for (auto& [worker, endpoint] : moves) worker->move_to(std::move(endpoint));
+  if (!moves.empty()) changed();
+  return true;
 }
 
 void Registry::remove_all() {

@@ -39,8 +39,10 @@ class Registry {
   // [control] Which policy chooses for a model that is new; `first` is the first of its workers.
   // For `unknown`, which any worker serves, nullptr. The choice holds until the last worker of the
   // model has left.
-  using PolicyFor =
-      std::function<std::shared_ptr<const PolicyRef>(std::string_view model, const Worker* first)>;
+  using PolicyFor = std::function<PolicyPtr(std::string_view model, const Worker* first)>;
+  // [control] The same for a model whose requests `present` chooses for now.
+  using PolicyAgain = std::function<PolicyPtr(std::string_view model, const Worker* first,
+                                              const PolicyPtr& present)>;
 
   // `publish_soon` is told once when there is something to publish and has publish() called on the
   // control thread; without it every change is published at once.
@@ -51,12 +53,12 @@ class Registry {
 
   // [control] Opens an endpoint for a worker that is to be looked at before it is registered; ends
   // in add() or discard(). Nothing, and a sentence in `error`, if the transport refuses.
-  std::optional<Candidate> open(const WorkerDescription& description, const TransportRef& transport,
+  std::optional<Candidate> open(const WorkerDescription& description, const TransportPtr& transport,
                                 std::string& error);
   // [control] The same for what is to take the place of a present worker; ends in replace() or is
   // dropped.
   std::optional<Candidate> reopen(const Worker& worker, const WorkerDescription& description,
-                                  const TransportRef& transport, std::string& error);
+                                  const TransportPtr& transport, std::string& error);
   void discard(const Candidate& candidate);
   // [control] Registers the worker, as Pending. nullptr if the URL is taken; the candidate is
   // discarded then.
@@ -75,6 +77,17 @@ class Registry {
   void ready_when_published(std::shared_ptr<Worker> worker);
   // [control] Makes what has changed visible to loops and policies.
   void publish();
+
+  // [control] Opens an endpoint at `after` for every worker that has one at `before`, and moves all
+  // of them there; what runs at the old ones ends in peace. False, a sentence in `error`, and
+  // nothing has changed, if `after` refuses one.
+  bool move_workers(const TransportRef& before, const TransportPtr& after, std::string& error);
+  // [control] Tells a policy that is to take the place of `present` of all pools of that one.
+  void introduce(const PolicyPtr& successor, const PolicyPtr& present);
+  // [control] Those that were introduced do not take over.
+  void withdraw() { introduced_.clear(); }
+  // [control] Asks for every pool anew which policy chooses from it, and publishes at once.
+  void change_policies(const PolicyAgain& again);
 
   // [any] The present worker with that ref, or nullptr.
   std::shared_ptr<Worker> find(std::uint64_t ref) const;
@@ -123,11 +136,13 @@ class Registry {
   // REQUIRES: mutex_ held. True if the flag moved; announce_verdict() is then due, without the
   // lock.
   bool flag(const Worker& worker, bool overloaded);
-  std::shared_ptr<const FleetSnapshot> make_snapshot();
-  static void tell_policies(const FleetSnapshot& before, const FleetSnapshot& now);
+  // `again` may be nullptr: policies stay.
+  void publish_with(const PolicyAgain* again);
+  std::shared_ptr<const FleetSnapshot> make_snapshot(const PolicyAgain* again);
+  void tell_policies(const FleetSnapshot& before, const FleetSnapshot& now) const;
   std::shared_ptr<const Pool> make_pool(std::string_view model,
                                         std::vector<std::shared_ptr<Worker>> members,
-                                        std::shared_ptr<const PolicyRef> policy);
+                                        PolicyPtr policy);
   void announce(std::uint32_t type, const Worker& worker);
   void announce_verdict(const Worker& worker, bool overloaded);
 
@@ -139,6 +154,8 @@ class Registry {
   std::function<void()> publish_soon_;
   bool dirty_ = false;                           // control thread
   std::vector<std::shared_ptr<Worker>> coming_;  // Ready with the next snapshot; control thread
+  // What those policies were told of that are to take over; control thread.
+  std::map<const PolicyRef*, std::shared_ptr<const FleetSnapshot>> introduced_;
 
   // Of what other threads read or write: snapshot_, by_ref_, by_endpoint_, state words. The control
   // thread reads its own without it.

@@ -21,6 +21,8 @@
 
 namespace smg {
 
+class PluginInstance;
+
 // A policy instance as routing needs it. Pools share it, and so does a request that will tell the
 // policy how it ended; who lets it go last ends the instance.
 struct PolicyRef {
@@ -29,7 +31,9 @@ struct PolicyRef {
   std::string name;
   std::uint32_t needs = 0;
   Series faults;
+  std::shared_ptr<PluginInstance> instance;  // what `api` and `self` are of
 };
+using PolicyPtr = std::shared_ptr<const PolicyRef>;
 
 // Handles of the router's metrics for one pool, looked up at first use: [endpoint][0: requests, 1:
 // streamed requests, 2: duration]. Numbers as Series::id() gives them.
@@ -42,7 +46,8 @@ struct Pool {
   std::vector<std::shared_ptr<Worker>> members;
   std::vector<const smg_worker*> workers;
   std::vector<const smg_worker_live*> live;
-  std::shared_ptr<const PolicyRef> policy;
+  std::vector<std::shared_ptr<Endpoint>> endpoints;  // of the members
+  PolicyPtr policy;
   WorkerResilience resilience;  // retries as the member that was registered last wants them
   Series selections;            // smg_worker_selection_total of this pool and policy
   mutable PoolSeries series;

@@ -1,8 +1,8 @@
 // One registered worker: its immutable description, its live block, and its endpoint at a
 // transport.
 //
-// Immutable once made, shared: the registry, snapshots and requests in flight hold it. The last of
-// them lets it go, on whatever thread, and with it the endpoint.
+// Immutable once made, its endpoint aside, and shared: the registry, snapshots and requests in
+// flight hold it. The last of them lets it go, on whatever thread, and with it the endpoint.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,9 @@ class Worker : public std::enable_shared_from_this<Worker> {
   const std::string& url() const { return description().url; }
   smg_worker_live& live() const { return runtime_->live; }
   const std::shared_ptr<WorkerRuntime>& runtime() const { return runtime_; }
+  // [control] Requests take theirs from the pool that they chose from.
   const std::shared_ptr<Endpoint>& endpoint() const { return endpoint_; }
+  void move_to(std::shared_ptr<Endpoint> endpoint) { endpoint_ = std::move(endpoint); }
   std::uint32_t state() const { return smg_worker_state(&live()); }
   // `Bearer <key>` for requests that bring no credential of their own; empty without a key.
   const std::string& authorization() const { return authorization_; }

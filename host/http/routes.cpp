@@ -13,13 +13,16 @@ constexpr Route admin(std::string_view method, std::string_view path, Action act
   return {method, path, action, 0, rules, "", ""};
 }
 
-// What stands for the last segment of a path that ends in a name in braces; empty if the path is
-// another.
-std::string_view last_segment(const Route& route, std::string_view path) {
-  if (!route.path.ends_with('}')) return {};
+// What stands for the name in braces of a route's path; empty if the path is another.
+std::string_view named_segment(const Route& route, std::string_view path) {
   const std::size_t stem = route.path.find('{');
-  if (!path.starts_with(route.path.substr(0, stem))) return {};
-  const std::string_view segment = path.substr(stem);
+  if (stem == std::string_view::npos) return {};
+  const std::string_view tail = route.path.substr(route.path.find('}') + 1);
+  if (path.size() < stem + tail.size() || !path.starts_with(route.path.substr(0, stem)) ||
+      !path.ends_with(tail)) {
+    return {};
+  }
+  const std::string_view segment = path.substr(stem, path.size() - stem - tail.size());
   return segment.find('/') == std::string_view::npos ? segment : std::string_view{};
 }
 
@@ -55,6 +58,8 @@ constexpr Route kRoutes[] = {
     admin("GET", "/get_model_info", Action::model_info),
     admin("GET", "/get_server_info", Action::server_info),
     admin("GET", "/health_generate", Action::health_generate),
+    admin("GET", "/plugins", Action::list_plugins),
+    admin("POST", "/plugins/{name}/reload", Action::reload_plugin),
 };
 
 }  // namespace
@@ -62,7 +67,7 @@ constexpr Route kRoutes[] = {
 RouteMatch find_route(std::string_view method, std::string_view path) {
   RouteMatch match;
   for (const Route& route : kRoutes) {
-    const std::string_view id = last_segment(route, path);
+    const std::string_view id = named_segment(route, path);
     if (route.path != path && id.empty()) continue;
     match.path_known = true;
     if (route.method == method || (method == "HEAD" && route.method == "GET")) {

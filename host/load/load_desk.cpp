@@ -106,6 +106,11 @@ void LoadDesk::no_report(const std::shared_ptr<Worker>& worker, std::uint32_t ca
   bus_.publish(event.event);
 }
 
+void LoadDesk::reset(const std::shared_ptr<Worker>& worker) {
+  registry_.set_overloaded(*worker, false);
+  forget(*worker);
+}
+
 // Series cannot be taken away: -1 says that there is nothing to show.
 void LoadDesk::forget(const Worker& worker) {
   __atomic_store_n(&worker.live().report_valid, 0u, __ATOMIC_RELEASE);

@@ -25,6 +25,7 @@ class LoadDesk final : public LoadIntake {
               std::string_view source) override;
   void no_report(const std::shared_ptr<Worker>& worker, std::uint32_t cause,
                  std::string_view detail, std::string_view source) override;
+  void reset(const std::shared_ptr<Worker>& worker) override;
   // The worker left Ready, was replaced or removed.
   void forget(const Worker& worker);
   // Brings the gauges of report ages up to date.

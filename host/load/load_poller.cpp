@@ -48,7 +48,7 @@ LoadPoller::Member::~Member() {
 }
 
 LoadPoller::LoadPoller(Loop& control, const Registry& registry, LoadIntake& intake,
-                       const Config& config, std::vector<MonitorRef> monitors, Series late_answers)
+                       const Config& config, std::vector<MonitorPtr> monitors, Series late_answers)
     : control_(control),
       registry_(registry),
       intake_(intake),
@@ -142,10 +142,10 @@ LoadPoller::Member& LoadPoller::member(const std::shared_ptr<Worker>& worker) {
   if (entry != nullptr) return *entry;
   entry = std::make_unique<Member>();
   entry->worker = worker;
-  std::vector<std::pair<std::uint32_t, const MonitorRef*>> matches;
-  for (const MonitorRef& monitor : monitors_) {
-    const std::uint32_t score = monitor.api->match(monitor.self, &worker->view());
-    if (score > 0) matches.emplace_back(score, &monitor);
+  std::vector<std::pair<std::uint32_t, MonitorPtr>> matches;
+  for (const MonitorPtr& monitor : monitors_) {
+    const std::uint32_t score = monitor->api->match(monitor->self, &worker->view());
+    if (score > 0) matches.emplace_back(score, monitor);
   }
   std::stable_sort(matches.begin(), matches.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -265,21 +265,61 @@ bool LoadPoller::take(const std::shared_ptr<Worker>& worker, const smg_load_repo
                       std::string_view source) {
   auto owned = std::make_shared<const LoadReport>(report);
   if (!intake_.report(worker, *owned, source)) return false;
+  fed_by_[worker->view().ref] = source;
   set(worker->url(), std::move(owned));
   return true;
 }
 
 void LoadPoller::evict(const Worker& worker) {
   pushed_at_.erase(worker.view().ref);
-  const auto found = members_.find(worker.view().ref);
-  if (found != members_.end()) {
-    if (const auto poll = polls_.find(found->second->ticket); poll != polls_.end()) {
-      control_.clear_timer(&poll->second->timer);
-      polls_.erase(poll);
-    }
-    members_.erase(found);
-  }
+  fed_by_.erase(worker.view().ref);
+  drop_member(worker.view().ref);
   set(worker.url(), nullptr);
+}
+
+void LoadPoller::drop_member(std::uint64_t ref) {
+  const auto found = members_.find(ref);
+  if (found == members_.end()) return;
+  if (const auto poll = polls_.find(found->second->ticket); poll != polls_.end()) {
+    control_.clear_timer(&poll->second->timer);
+    polls_.erase(poll);
+  }
+  members_.erase(found);
+}
+
+void LoadPoller::add(const MonitorPtr& monitor) {
+  monitors_.push_back(monitor);
+  std::vector<std::uint64_t> suited;
+  for (const auto& [ref, member] : members_) {
+    if (monitor->api->match(monitor->self, &member->worker->view()) > 0) suited.push_back(ref);
+  }
+  for (const std::uint64_t ref : suited) drop_member(ref);
+  poll_all_soon();
+}
+
+void LoadPoller::replace(const MonitorPtr& before, const MonitorPtr& after) {
+  std::replace(monitors_.begin(), monitors_.end(), before, after);
+  std::vector<std::uint64_t> refs;
+  for (const auto& [ref, member] : members_) refs.push_back(ref);
+  // All of them: the new one may suit others than the old one did.
+  for (const std::uint64_t ref : refs) drop_member(ref);
+  for (const auto& worker : registry_.present()) {
+    const auto fed = fed_by_.find(worker->view().ref);
+    // A report that was pushed has the instance's name.
+    if (fed == fed_by_.end() ||
+        (fed->second != before->name && fed->second != "monitor." + before->name)) {
+      continue;
+    }
+    fed_by_.erase(fed);
+    pushed_at_.erase(worker->view().ref);
+    set(worker->url(), nullptr);
+    intake_.reset(worker);
+  }
+  poll_all_soon();
+}
+
+void LoadPoller::poll_all_soon() {
+  for (const auto& [model, group] : groups_) control_.set_timer(&group->timer, control_.now());
 }
 
 void LoadPoller::set(const std::string& url, std::shared_ptr<const LoadReport> report) {

@@ -28,12 +28,16 @@
 
 namespace smg {
 
-// A load source's instance. Owned by whoever made it; outlives the poller.
+class PluginInstance;
+
+// A load source's instance. Who lets it go last ends the instance.
 struct MonitorRef {
   const smg_monitor_api* api = nullptr;
   void* self = nullptr;
   std::string name;
+  std::shared_ptr<PluginInstance> instance;  // what `api` and `self` are of
 };
+using MonitorPtr = std::shared_ptr<const MonitorRef>;
 
 // What takes the answers. Control loop.
 class LoadIntake {
@@ -44,6 +48,8 @@ class LoadIntake {
                       std::string_view source) = 0;
   virtual void no_report(const std::shared_ptr<Worker>& worker, std::uint32_t cause,
                          std::string_view detail, std::string_view source) = 0;
+  // What was reported does not hold any more, and nothing else is known yet.
+  virtual void reset(const std::shared_ptr<Worker>& worker) = 0;
 };
 
 // The last report of each worker that has one, by URL.
@@ -54,7 +60,7 @@ class LoadPoller {
   static constexpr std::uint64_t kTimeout = 5'000'000'000;
 
   LoadPoller(Loop& control, const Registry& registry, LoadIntake& intake, const Config& config,
-             std::vector<MonitorRef> monitors, Series late_answers);
+             std::vector<MonitorPtr> monitors, Series late_answers);
   ~LoadPoller();
   LoadPoller(const LoadPoller&) = delete;
   LoadPoller& operator=(const LoadPoller&) = delete;
@@ -67,12 +73,19 @@ class LoadPoller {
   void pushed(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
               std::string_view source);
 
+  // Another load source; workers that it suits are attached to it when they are polled next.
+  void add(const MonitorPtr& monitor);
+  // `after` takes the place of `before`. What the workers that it served had reported through it
+  // holds no longer: they are asked again at once, and are not overloaded until they have answered.
+  void replace(const MonitorPtr& before, const MonitorPtr& after);
+  const std::vector<MonitorPtr>& monitors() const { return monitors_; }
+
   // [any] The reports as last published.
   std::shared_ptr<const LoadReports> reports() const;
 
  private:
   struct Source {
-    const MonitorRef* monitor;
+    MonitorPtr monitor;
     void* handle;
   };
   struct Group;
@@ -103,6 +116,9 @@ class LoadPoller {
   bool take(const std::shared_ptr<Worker>& worker, const smg_load_report& report,
             std::string_view source);
   void set(const std::string& url, std::shared_ptr<const LoadReport> report);
+  // Ends its poll and detaches its sources.
+  void drop_member(std::uint64_t ref);
+  void poll_all_soon();
   std::uint64_t interval_of(const Pool& pool) const;
   // False only where polling is disabled and nothing needs the reports.
   bool wanted(const Pool& pool) const;
@@ -111,12 +127,13 @@ class LoadPoller {
   const Registry& registry_;
   LoadIntake& intake_;
   const Config& config_;
-  const std::vector<MonitorRef> monitors_;
+  std::vector<MonitorPtr> monitors_;
   const Series late_answers_;
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;   // by model
   std::unordered_map<std::uint64_t, std::unique_ptr<Member>> members_;  // by ref
   std::unordered_map<std::uint64_t, std::unique_ptr<Poll>> polls_;      // by ticket
   std::unordered_map<std::uint64_t, std::uint64_t> pushed_at_;          // by ref
+  std::unordered_map<std::uint64_t, std::string> fed_by_;               // source of the last report
   std::uint64_t next_ticket_ = 1;
   LoadReports current_;
   struct Timer : smg_timer {

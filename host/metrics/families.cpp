@@ -60,6 +60,9 @@ Families::Families(Metrics& metrics)
       pd_admission_waits(metrics.family(family::kPdAdmissionWaits).with({})),
       pd_admission_sheds(metrics.family(family::kPdAdmissionSheds).with({})),
       plugin_faults(metrics.family(family::kPluginFaults)),
+      plugin_generation(metrics.family(family::kPluginGeneration)),
+      plugin_reload_steps(metrics.family(family::kPluginReloadSteps)),
+      plugin_reload_duration(metrics.family(family::kPluginReloadDuration)),
       bus_events_dropped(metrics.family(family::kBusEventsDropped)) {
   // Alerts on rates need a series to be there before it counts.
   for (const std::string_view stage : {"selection", "dispatch", "pd_admission"}) {

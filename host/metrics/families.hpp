@@ -264,6 +264,21 @@ inline constexpr FamilyDescriptor kPluginFaults{"smg_plugin_faults_total",
                                                 MetricType::kCounter,
                                                 "Calls that a plugin answered wrongly",
                                                 {"plugin", "kind"}};
+inline constexpr FamilyDescriptor kPluginGeneration{
+    "smg_plugin_generation",
+    MetricType::kGauge,
+    "Generation of the library in service: rises with every copy that is loaded",
+    {"library"}};
+inline constexpr FamilyDescriptor kPluginReloadSteps{
+    "smg_plugin_reload_steps_total",
+    MetricType::kCounter,
+    "Steps of reloads: copy, canary, create, swap, retire; ok, failed, or kept_mapped",
+    {"library", "step", "result"}};
+inline constexpr FamilyDescriptor kPluginReloadDuration{
+    "smg_plugin_reload_step_duration_seconds",
+    MetricType::kHistogram,
+    "Time that the steps of reloads took which did not fail",
+    {"step"}};
 inline constexpr FamilyDescriptor kBusEventsDropped{"smg_bus_events_dropped_total",
                                                     MetricType::kCounter,
                                                     "Events lost by a subscriber that was too slow",
@@ -336,6 +351,9 @@ struct Families {
   Series pd_admission_sheds;
 
   Family& plugin_faults;
+  Family& plugin_generation;
+  Family& plugin_reload_steps;
+  Family& plugin_reload_duration;
   Family& bus_events_dropped;
 };
 

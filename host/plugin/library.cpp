@@ -13,6 +13,7 @@
 #include "host/plugin/canary.hpp"
 #include "host/plugin/descriptor_check.hpp"
 #include "host/plugin/elf_check.hpp"
+#include "host/plugin/elf_unique.hpp"
 
 namespace smg {
 namespace {
@@ -45,16 +46,6 @@ std::string linker_words(std::string words, const std::filesystem::path& copy) {
   return words;
 }
 
-// All that opening and checking does with a library, and nothing with the result.
-void look_at(const std::filesystem::path& copy) {
-  void* const handle = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return;  // the reason is found again, in this process
-  const auto entry = reinterpret_cast<smg_plugin_entry_fn>(dlsym(handle, kEntry));
-  if (entry == nullptr) return;
-  std::string error;
-  check_library(entry(), error);
-}
-
 // Libraries that must stay mapped, kept for the life of the process.
 void keep_mapped(boost::dll::shared_library handle) {
   static auto* const kept = new std::vector<boost::dll::shared_library>;
@@ -63,51 +54,94 @@ void keep_mapped(boost::dll::shared_library handle) {
 
 }  // namespace
 
-std::shared_ptr<PluginLibrary> PluginLibrary::open(const std::filesystem::path& file,
-                                                   RunDir& run_dir, std::string& error) {
+std::optional<StagedLibrary> PluginLibrary::stage(const std::filesystem::path& file,
+                                                  RunDir& run_dir, std::string& error) {
   const std::string prefix = file.string() + ": ";
+  StagedLibrary staged;
+  staged.signature = FileSignature::of(file);
   std::string content;
   std::string problem;
   if (!read_file(file, content, problem)) {
     error = prefix + problem;
-    return nullptr;
+    return std::nullopt;
   }
   problem = elf_problem(content);
   if (!problem.empty()) {
     error = prefix + problem;
-    return nullptr;
+    return std::nullopt;
   }
+  staged.file = file;
+  staged.hash = content_hash(content);
+  loosen_unique_symbols(content);
+  staged.copy = run_dir.add(file.stem().string() + "." + staged.hash, content, problem);
+  if (staged.copy.empty()) {
+    error = prefix + problem;
+    return std::nullopt;
+  }
+  staged.generation = run_dir.generation();
+  return staged;
+}
 
-  std::shared_ptr<PluginLibrary> library(new PluginLibrary);
-  library->file_ = file;
-  library->copy_ = run_dir.add(file.stem().string(), content, problem);
-  if (library->copy_.empty()) {
-    error = prefix + problem;
-    return nullptr;
-  }
-  problem = try_in_child([&] { look_at(library->copy_); });
-  if (!problem.empty()) {
-    error = prefix + problem;
-    return nullptr;
-  }
+std::shared_ptr<PluginLibrary> PluginLibrary::open(const StagedLibrary& staged, RetireHook retire,
+                                                   std::string& error) {
+  const std::string prefix = staged.file.string() + ": ";
+  std::unique_ptr<PluginLibrary> library(new PluginLibrary);
+  library->staged_ = staged;
   try {
     namespace dll = boost::dll;
-    library->handle_.load(library->copy_.string(),
+    library->handle_.load(staged.copy.string(),
                           dll::load_mode::rtld_now | dll::load_mode::rtld_local);
-    if (!library->handle_.has(kEntry)) {
+    if (library->handle_.has(kEntry)) {
+      library->table_ = library->handle_.get<const smg_library*()>(kEntry)();
+    } else {
       error = prefix + "does not export " + kEntry + ": it is no smg plugin";
-      return nullptr;
     }
-    library->table_ = library->handle_.get<const smg_library*()>(kEntry)();
   } catch (const std::exception& exception) {
-    error = prefix + "cannot be loaded: " + linker_words(exception.what(), library->copy_);
+    error = prefix + "cannot be loaded: " + linker_words(exception.what(), staged.copy);
+  }
+  if (!error.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(staged.copy, ignored);
     return nullptr;
   }
-  return library;
+  return {library.release(), [retire = std::move(retire)](PluginLibrary* last) {
+            std::unique_ptr<PluginLibrary> owned(last);
+            if (retire != nullptr && *retire) (*retire)(std::move(owned));
+          }};
+}
+
+bool PluginLibrary::close() {
+  if (!handle_.is_loaded()) return true;
+  if (!unloadable_) {
+    keep_mapped(std::move(handle_));
+    return false;
+  }
+  handle_.unload();
+  table_ = nullptr;
+  // What is still mapped answers to its name.
+  if (void* const pinned = dlopen(staged_.copy.c_str(), RTLD_LAZY | RTLD_NOLOAD)) {
+    dlclose(pinned);
+    return false;
+  }
+  std::error_code ignored;
+  std::filesystem::remove(staged_.copy, ignored);
+  return true;
 }
 
 PluginLibrary::~PluginLibrary() {
-  if (handle_.is_loaded() && !unloadable_) keep_mapped(std::move(handle_));
+  close();
+}
+
+std::string try_to_open(const StagedLibrary& staged) {
+  const std::string problem = try_in_child([&] {
+    void* const handle = dlopen(staged.copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return;  // the reason is found again, in this process
+    const auto entry = reinterpret_cast<smg_plugin_entry_fn>(dlsym(handle, kEntry));
+    if (entry == nullptr) return;
+    std::string error;
+    check_library(entry(), error);
+  });
+  return problem.empty() ? problem : staged.file.string() + ": " + problem;
 }
 
 }  // namespace smg

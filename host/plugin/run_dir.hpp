@@ -1,8 +1,8 @@
 // The private directory for copies of plugin libraries: made fresh with mode 0700, removed at the
-// end.
+// end. One that a killed process left behind is removed by the next to start in the same place.
 //
-// Copies keep their names while the process lives, so that debuggers and profilers find the
-// symbols. Control thread.
+// Copies keep their names while their code is mapped, so that debuggers and profilers find the
+// symbols. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,20 @@ class RunDir {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Writes `content` to `<stem>.<hash of the content>.<generation>.so`; the generation rises with
-  // every call. An empty path, and a sentence in `error`, on failure.
+  // Writes `content` to `<stem>.<generation>.so`; the generation rises with every call. An empty
+  // path, and a sentence in `error`, on failure; nothing is left of the file then.
   std::filesystem::path add(std::string_view stem, std::string_view content, std::string& error);
+  std::uint64_t generation() const { return generation_; }
 
  private:
-  explicit RunDir(std::filesystem::path path) : path_(std::move(path)) {}
+  RunDir(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
 
   std::filesystem::path path_;
+  int lock_;  // on the directory, as long as the process lives
   std::uint64_t generation_ = 0;
 };
+
+// Tells versions of a file apart in listings and file names; it protects nothing.
+std::string content_hash(std::string_view content);
 
 }  // namespace smg

@@ -143,7 +143,7 @@ void Exchange::attempt() {
   }
   if (policy.api->completed != nullptr) policy_ = pool->policy;
   routing_key_ = key_hash;
-  dispatch(chosen);
+  dispatch(chosen, pool->endpoints[selection.index]);
 }
 
 std::string_view Exchange::header_key() const {
@@ -217,8 +217,10 @@ bool Exchange::accept(const Selection& selection) {
   return false;
 }
 
-void Exchange::dispatch(const std::shared_ptr<Worker>& worker) {
+void Exchange::dispatch(const std::shared_ptr<Worker>& worker,
+                        const std::shared_ptr<Endpoint>& endpoint) {
   worker_ = worker;
+  endpoint_ = endpoint;
   worker_->enter();
   worker_->requests_active().add(1);
   state_.connections_active.add(1);
@@ -240,8 +242,7 @@ void Exchange::dispatch(const std::shared_ptr<Worker>& worker) {
   paused_ = false;
   stream_number_ = 0;
   ticket_ = state_.table.insert(this);
-  const Endpoint& endpoint = *worker_->endpoint();
-  endpoint.api().start(endpoint.handle(), &request, ticket_, &stream_number_);
+  endpoint->api().start(endpoint->handle(), &request, ticket_, &stream_number_);
 }
 
 bool Exchange::should_retry(std::uint32_t status) const {
@@ -271,11 +272,10 @@ void Exchange::timer_fired(smg_timer* timer) {
 }
 
 void Exchange::cancel_stream(bool success) {
-  const std::shared_ptr<Worker> worker = worker_;
-  const Endpoint& endpoint = *worker->endpoint();
+  const std::shared_ptr<Endpoint> endpoint = endpoint_;
   dropping_ = false;
   state_.table.erase(ticket_);
-  endpoint.api().cancel(endpoint.transport().self, stream_number_);
+  endpoint->api().cancel(endpoint->self(), stream_number_);
   leave_worker(success);
 }
 
@@ -309,6 +309,7 @@ void Exchange::leave_worker(bool success) {
     policy_.reset();
   }
   worker_.reset();
+  endpoint_.reset();
 }
 
 void Exchange::release_buffer() {

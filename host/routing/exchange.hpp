@@ -54,7 +54,7 @@ class Exchange final : public StreamEvents {
   smg_policy_request policy_request(const FleetSnapshot& fleet, const PolicyRef& policy);
   // False if the request ends here.
   bool accept(const Selection& selection);
-  void dispatch(const std::shared_ptr<Worker>& worker);
+  void dispatch(const std::shared_ptr<Worker>& worker, const std::shared_ptr<Endpoint>& endpoint);
   static bool retryable(std::uint32_t status);
   bool should_retry(std::uint32_t status) const;
   RetryPolicy retry_policy() const;
@@ -88,6 +88,7 @@ class Exchange final : public StreamEvents {
   const Route* route_ = nullptr;
   std::unique_ptr<RequestBuffer> buffer_;
   std::shared_ptr<Worker> worker_;
+  std::shared_ptr<Endpoint> endpoint_;       // of the running attempt
   std::shared_ptr<const PolicyRef> policy_;  // of the running attempt, if it is to hear of the end
   std::string model_;                        // canonical
   std::string key_;                          // routing key; empty: none

@@ -27,6 +27,8 @@ enum class Action : std::uint8_t {
   model_info,
   server_info,
   health_generate,
+  list_plugins,
+  reload_plugin,
 };
 
 constexpr bool is_admin(Action action) {
@@ -38,7 +40,7 @@ enum class BodyRules : std::uint8_t { none, validated, plain };
 
 struct Route {
   std::string_view method;
-  std::string_view path;  // may end in {worker_id}, which stands for any one segment
+  std::string_view path;  // may have one {name}, which stands for any one segment
   Action action = Action::relay;
   std::uint32_t endpoint = SMG_ENDPOINT_OTHER;
   BodyRules rules = BodyRules::none;

@@ -54,7 +54,7 @@ def toml(value):
 class Gateway:
     """A running gateway. Stops with a clean exit code or fails the test."""
 
-    def __init__(self, workers, extra="", server="", policy="round_robin", plugins=None, loops=2, args=(), ready=True):
+    def __init__(self, workers, extra="", server="", policy="round_robin", plugins=None, loops=2, args=(), ready=True, watch=True):
         self.port, self.metrics_port = free_port(), free_port()
         paths = [str(PLUGINS)] + [str(path) for path in plugins or []]
         text = f"""
@@ -70,6 +70,7 @@ host = "127.0.0.1"
 port = {self.metrics_port}
 [plugins]
 paths = {toml(paths)}
+watch = {toml(watch)}
 [policy]
 name = "{policy}"
 {extra}

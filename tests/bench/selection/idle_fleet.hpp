@@ -54,7 +54,7 @@ class IdleFleet {
       return SMG_OK;
     };
     transport_.quiesce = transport_.close = [](void*) {};
-    transport_ref_.api = &transport_;
+    transport_ref_->api = &transport_;
     registry_ = std::make_unique<Registry>(
         endpoints_, families_, bus_,
         [this](std::string_view, const Worker*) {
@@ -99,7 +99,7 @@ class IdleFleet {
   std::unique_ptr<PluginInstance> policy_;
   PolicyRef ref_;
   smg_transport_api transport_{};
-  TransportRef transport_ref_;
+  std::shared_ptr<TransportRef> transport_ref_ = std::make_shared<TransportRef>();
   std::unique_ptr<Registry> registry_;
 };
 

@@ -27,7 +27,11 @@ struct Choice {
       return ref;
     };
     choice = std::make_unique<PolicyChoice>(
-        config, std::vector<std::string>{"cache_aware", "least_load", "random"}, make);
+        config,
+        [] {
+          return std::vector<std::string>{"cache_aware", "least_load", "random"};
+        },
+        make);
     problem = choice->prepare();
     bench.policy_for = [this](std::string_view model, const Worker* first) {
       return choice->choose(model, first);
@@ -132,10 +136,11 @@ TEST_CASE("what the configuration says of a model goes before a label") {
 TEST_CASE("a configured policy that cannot be made is a problem at the start") {
   PolicyConfig config;
   config.name = "least_load";
-  PolicyChoice choice(config, {"least_load"},
-                      [](std::string_view, PolicyChoice::Options, std::string& error) {
-                        error = "needs an option";
-                        return std::shared_ptr<const PolicyRef>();
-                      });
+  PolicyChoice choice(
+      config, [] { return std::vector<std::string>{"least_load"}; },
+      [](std::string_view, PolicyChoice::Options, std::string& error) {
+        error = "needs an option";
+        return std::shared_ptr<const PolicyRef>();
+      });
   CHECK(choice.prepare() == "needs an option");
 }

@@ -27,7 +27,7 @@ struct RegistryBench {
       return SMG_OK;
     };
     transport_api.quiesce = transport_api.close = [](void*) {};
-    transport.api = &transport_api;
+    transport->api = &transport_api;
     loops.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
     registry = std::make_unique<Registry>(
         endpoints, families, bus,
@@ -70,7 +70,7 @@ struct RegistryBench {
   smg_policy_api policy_api{};
   PolicyRef policy;
   smg_transport_api transport_api{};
-  TransportRef transport;
+  std::shared_ptr<TransportRef> transport = std::make_shared<TransportRef>();
   int asked = 0;
   Registry::PolicyFor policy_for;  // unset: `policy` for every model
   std::unique_ptr<Registry> registry;
