@@ -31,6 +31,11 @@ bool wait_until(Done done, std::uint64_t deadline, const std::atomic<bool>& hurr
   return true;
 }
 
+HostServices never_fenced(HostServices services) {
+  services.fault_limits.max_faults = 0;
+  return services;
+}
+
 }  // namespace
 
 Gateway::Gateway(Config config, const PluginRegistry& plugins)
@@ -41,8 +46,10 @@ Gateway::Gateway(Config config, const PluginRegistry& plugins)
       families_(metrics_),
       bus_(Loop::clock, &families_.bus_events_dropped),
       resolver_(loops_),
-      endpoints_(loops_) {
+      endpoints_(loops_),
+      strays_(never_fenced(services()), "plugin.unknown") {
   install_loop_service(&loops_, &resolver_);
+  strays_.take_strays();
   publish_.owner = this;
   publish_.run = [](smg_task* task) {
     const Gateway& self = *static_cast<Task*>(task)->owner;
@@ -62,6 +69,8 @@ HostServices Gateway::services() {
   services.resolve = &resolve_service();
   services.fleet = &fleet_service();
   services.gateway = &desk_;
+  services.fault_limits = {config_.plugins.max_faults,
+                           seconds_to_ns(config_.plugins.fault_window_secs)};
   return services;
 }
 
@@ -97,18 +106,15 @@ std::shared_ptr<const PolicyRef> Gateway::make_policy(std::string_view name,
   announce_plugin(*instance, "running");
   const std::shared_ptr<Running> running(new Running{}, [](Running* last) {
     last->run = [](smg_task* task) { delete static_cast<Running*>(task); };
-    if (Loop::current() == last->control) {
-      delete last;
-    } else {
-      last->control->post(last);
-    }
+    // Later, whoever lets go: it may happen inside a call of this very instance.
+    last->control->post(last);
   });
   running->control = &loops_.control();
   running->ref.api = &instance->policy();
   running->ref.self = instance->self();
   running->ref.name = name;
   running->ref.needs = instance->policy().needs;
-  running->ref.faults = families_.plugin_faults.with({std::string(name), "selection"});
+  running->ref.faults = &instance->faults();
   running->instance = std::move(instance);
   return {running, &running->ref};
 }
@@ -136,6 +142,7 @@ const TransportRef* Gateway::transport_for(const WorkerSpec& spec, std::string& 
     entry.ref.api = &instance->transport();
     entry.ref.self = instance->self();
     entry.ref.name = name;
+    entry.ref.faults = &instance->faults();
     entry.instance = std::move(instance);
     return &entry.ref;
   }
@@ -159,8 +166,7 @@ std::string Gateway::create_parts() {
       [this] { loops_.control().defer(&publish_); });
   registry_->observe(this);
   Loop& control = loops_.control();
-  calls_ = std::make_unique<Calls>(control, *registry_,
-                                   families_.plugin_faults.with({"transport", "late_call"}));
+  calls_ = std::make_unique<Calls>(control, *registry_);
   desk_ = {.control = &control, .registry = registry_.get(), .calls = calls_.get()};
   if (auto error = create_monitors(); !error.empty()) return error;
   health_checker_ = std::make_unique<HealthChecker>(control, *registry_, families_, config_);
@@ -194,13 +200,12 @@ std::string Gateway::create_monitors() {
         error);
     if (instance == nullptr) return error;
     announce_plugin(*instance, "running");
-    refs.push_back({&instance->monitor(), instance->self(), name});
+    refs.push_back({&instance->monitor(), instance->self(), name, &instance->faults()});
     monitors_.push_back(std::move(instance));
   }
   load_desk_ = std::make_unique<LoadDesk>(loops_.control(), *registry_, families_, bus_);
   load_poller_ = std::make_unique<LoadPoller>(
-      loops_.control(), *registry_, *load_desk_, config_, std::move(refs),
-      families_.plugin_faults.with({"monitor", "late_answer"}));
+      loops_.control(), *registry_, *load_desk_, config_, std::move(refs));
   desk_.loads = load_poller_.get();
   return {};
 }

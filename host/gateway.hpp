@@ -86,6 +86,7 @@ class Gateway final : private Registry::Observer {
   Bus bus_;
   Resolver resolver_;
   Endpoints endpoints_;
+  FaultMeter strays_;  // of plugins that cannot be told
   std::unique_ptr<PolicyChoice> policies_;
   std::map<std::string, TransportEntry, std::less<>> transports_;
   std::unique_ptr<Registry> registry_;

@@ -15,6 +15,7 @@
 
 #include "host/fleet/worker.hpp"
 #include "host/loop/loop_group.hpp"
+#include "host/plugin/fault_meter.hpp"
 #include "smg/transport.h"
 
 namespace smg {
@@ -25,6 +26,7 @@ struct TransportRef {
   const smg_transport_api* api = nullptr;
   void* self = nullptr;
   std::string name;
+  FaultMeter* faults = nullptr;  // of the instance; nullptr: nobody counts them
 };
 
 class Endpoint {
@@ -54,7 +56,7 @@ class Endpoints {
  public:
   explicit Endpoints(LoopGroup& loops) : loops_(loops) {}
 
-  // [control] nullptr and a sentence in `error` if the transport refuses.
+  // [control] nullptr and a sentence in `error` if the transport refuses, or is fenced.
   std::shared_ptr<Endpoint> open(const TransportRef& transport,
                                  const WorkerDescription& description,
                                  std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,

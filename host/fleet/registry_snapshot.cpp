@@ -63,9 +63,9 @@ std::shared_ptr<const FleetSnapshot> Registry::make_snapshot() {
 
 void Registry::tell_policies(const FleetSnapshot& before, const FleetSnapshot& now) {
   const auto tell = [](const PolicyRef& policy, const Pool* old_pool, const Pool* new_pool) {
-    if (policy.api->pool_changed == nullptr || old_pool == new_pool) return;
-    policy.api->pool_changed(policy.self, old_pool == nullptr ? nullptr : &old_pool->view,
-                             new_pool == nullptr ? nullptr : &new_pool->view);
+    if (old_pool == new_pool) return;
+    policy.pool_changed(old_pool == nullptr ? nullptr : &old_pool->view,
+                        new_pool == nullptr ? nullptr : &new_pool->view);
   };
   // Requests for `unknown` go to `all`, not to the workers whose model nobody knows.
   for (const auto& [model, pool] : now.pools) {
