@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "host/base/plausible.hpp"
 #include "host/base/views.hpp"
 #include "host/load/load_report.hpp"
 #include "host/plugin/host_context.hpp"
@@ -67,6 +68,10 @@ void progress(const smg_host* host, std::uint64_t ref, std::uint64_t) noexcept {
 
 void connection_failed(const smg_host* host, std::uint64_t ref, smg_view channel,
                        smg_view) noexcept {
+  if (!plausible(channel)) {
+    return context_of(host).faults().count(
+        Fault::bad_call, "fleet.connection_failed was given a channel that cannot be");
+  }
   note(host, ref,
        [&](WorkerRuntime& runtime) { runtime.liveness().connection_failed(now(), text(channel)); });
 }
@@ -102,7 +107,11 @@ struct Pushed : smg_task {
 
 void report(const smg_host* host, std::uint64_t ref, const smg_load_report* report) noexcept {
   FleetDesk& desk = desk_of(host);
-  if (desk.registry == nullptr) return;
+  FaultMeter& faults = context_of(host).faults();
+  if (report == nullptr || !plausible(*report)) {
+    return faults.count(Fault::bad_call, "fleet.report was given a report that cannot be");
+  }
+  if (desk.registry == nullptr || (faults.fenced() && !faults.of_transport())) return;
   auto pushed = std::make_unique<Pushed>(desk, ref, context_of(host).instance(), *report);
   // Liveness hears of it now, in order with the other notes.
   note(host, ref, [&](WorkerRuntime& runtime) {
@@ -118,13 +127,39 @@ void report(const smg_host* host, std::uint64_t ref, const smg_load_report* repo
   desk.control->post(pushed.release());
 }
 
+bool on_control(const smg_host* host) {
+  const Loop* const loop = Loop::current();
+  return loop != nullptr && loop == desk_of(host).control;
+}
+
+bool plausible_call(const smg_call* call, smg_call_fn done) {
+  return call != nullptr && done != nullptr && call->struct_size >= sizeof *call &&
+         plausible(call->method) && plausible(call->path) && plausible(call->body, kMostItems) &&
+         plausible(call->headers, call->header_count);
+}
+
 std::uint64_t call(const smg_host* host, std::uint64_t ref, const smg_call* call, smg_call_fn done,
                    void* context) noexcept {
-  return desk_of(host).calls->start(ref, *call, done, context);
+  FaultMeter& faults = context_of(host).faults();
+  if (!on_control(host)) {
+    faults.count(Fault::wrong_thread, "fleet.call was called on another than the control thread");
+    return 0;
+  }
+  if (!plausible_call(call, done)) {
+    faults.count(Fault::bad_call, "fleet.call was given no function, or a call that cannot be");
+    return 0;
+  }
+  Calls* const calls = desk_of(host).calls;
+  return calls == nullptr ? 0 : calls->start(ref, *call, done, context, faults.number());
 }
 
 void cancel_call(const smg_host* host, std::uint64_t handle) noexcept {
-  desk_of(host).calls->cancel(handle);
+  if (!on_control(host)) {
+    context_of(host).faults().count(
+        Fault::wrong_thread, "fleet.cancel_call was called on another than the control thread");
+  } else if (Calls* const calls = desk_of(host).calls) {
+    calls->cancel(handle);
+  }
 }
 
 }  // namespace

@@ -36,6 +36,11 @@ bool wait_until(Done done, std::uint64_t deadline, const std::atomic<bool>& hurr
   return true;
 }
 
+HostServices never_fenced(HostServices services) {
+  services.fault_limits.max_faults = 0;
+  return services;
+}
+
 }  // namespace
 
 Gateway::Gateway(Config config, PluginRegistry& plugins, Refit refit)
@@ -47,8 +52,10 @@ Gateway::Gateway(Config config, PluginRegistry& plugins, Refit refit)
       families_(metrics_),
       bus_(Loop::clock, &families_.bus_events_dropped),
       resolver_(loops_),
-      endpoints_(loops_) {
+      endpoints_(loops_),
+      strays_(never_fenced(services()), "plugin.unknown") {
   install_loop_service(&loops_, &resolver_);
+  strays_.take_strays();
   publish_.owner = this;
   publish_.run = [](smg_task* task) {
     const Gateway& self = *static_cast<Task*>(task)->owner;
@@ -68,6 +75,8 @@ HostServices Gateway::services() {
   services.resolve = &resolve_service();
   services.fleet = &fleet_service();
   services.gateway = &desk_;
+  services.fault_limits = {config_.plugins.max_faults,
+                           seconds_to_ns(config_.plugins.fault_window_secs)};
   return services;
 }
 
@@ -101,8 +110,7 @@ std::string Gateway::create_parts() {
       [this] { loops_.control().defer(&publish_); });
   registry_->observe(this);
   Loop& control = loops_.control();
-  calls_ = std::make_unique<Calls>(control, *registry_,
-                                   families_.plugin_faults.with({"transport", "late_call"}));
+  calls_ = std::make_unique<Calls>(control, *registry_);
   desk_ = {.control = &control, .registry = registry_.get(), .calls = calls_.get()};
   if (auto error = create_monitors(); !error.empty()) return error;
   health_checker_ = std::make_unique<HealthChecker>(control, *registry_, families_, config_);
@@ -141,9 +149,8 @@ std::string Gateway::create_monitors() {
     monitors.push_back(std::move(made));
   }
   load_desk_ = std::make_unique<LoadDesk>(loops_.control(), *registry_, families_, bus_);
-  load_poller_ = std::make_unique<LoadPoller>(
-      loops_.control(), *registry_, *load_desk_, config_, std::move(monitors),
-      families_.plugin_faults.with({"monitor", "late_answer"}));
+  load_poller_ = std::make_unique<LoadPoller>(loops_.control(), *registry_, *load_desk_, config_,
+                                              std::move(monitors));
   desk_.loads = load_poller_.get();
   return {};
 }

@@ -82,6 +82,7 @@ class Gateway final : private Registry::Observer {
   Bus bus_;
   Resolver resolver_;
   Endpoints endpoints_;
+  FaultMeter strays_;  // of plugins that cannot be told
   std::unique_ptr<PluginInstances> instances_;
   std::unique_ptr<PolicyChoice> policies_;
   std::unique_ptr<Registry> registry_;

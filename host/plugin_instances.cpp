@@ -60,7 +60,7 @@ PolicyPtr PluginInstances::make_policy(const std::shared_ptr<const Plugin>& plug
   ref->self = instance->self();
   ref->name = plugin->name();
   ref->needs = instance->policy().needs;
-  ref->faults = families_.plugin_faults.with({ref->name, "selection"});
+  ref->faults = &instance->faults();
   ref->instance = std::move(instance);
   record(ref, *plugin);
   return ref;
@@ -74,6 +74,7 @@ TransportPtr PluginInstances::make_transport(const std::shared_ptr<const Plugin>
   ref->api = &instance->transport();
   ref->self = instance->self();
   ref->name = plugin->name();
+  ref->faults = &instance->faults();
   ref->instance = std::move(instance);
   record(ref, *plugin);
   return ref;
@@ -87,6 +88,7 @@ MonitorPtr PluginInstances::make_monitor(const std::shared_ptr<const Plugin>& pl
   ref->api = &instance->monitor();
   ref->self = instance->self();
   ref->name = plugin->name();
+  ref->faults = &instance->faults();
   ref->instance = std::move(instance);
   record(ref, *plugin);
   return ref;

@@ -6,6 +6,8 @@
 #include <new>
 #include <vector>
 
+#include "host/base/plausible.hpp"
+
 namespace smg {
 namespace {
 
@@ -136,10 +138,56 @@ bool fill_by_type(const smg_event& source, Block& block) {
   }
 }
 
+bool plausible_payload(const smg_event&) {
+  return true;
+}
+bool plausible_payload(const smg_event_change& change) {
+  return plausible(change.subject) && plausible(change.text);
+}
+bool plausible_payload(const smg_event_load& load) {
+  if (!plausible(load.report) || !plausible(load.source)) return false;
+  std::uint64_t modes = 0;
+  const auto* source = reinterpret_cast<const std::byte*>(load.report.ranks);
+  for (std::uint32_t i = 0; i < load.report.rank_count; ++i, source += load.report.rank_stride) {
+    std::uint32_t size = 0;
+    std::memcpy(&size, source, sizeof(size));
+    const auto rank =
+        known_part<smg_rank_load>(source, std::min<std::uint64_t>(size, load.report.rank_stride));
+    modes += rank.disagg_mode.size;
+    if (!plausible(rank.disagg_mode) || modes > kLongestText) return false;
+  }
+  return true;
+}
+bool plausible_payload(const smg_event_kv& kv) {
+  return kv.block_count <= kMostItems && kv.token_count <= kMostItems;
+}
+
+template <typename T>
+bool plausible_as(const smg_event& source) {
+  return plausible_payload(known_event<T>(source));
+}
+
 }  // namespace
 
+bool plausible(const smg_event& event) {
+  if (event.struct_size < sizeof(smg_event) || !plausible(event.worker_url)) return false;
+  switch (event.type) {
+    case SMG_EVENT_WORKER_ADDED:
+    case SMG_EVENT_WORKER_UPDATED:
+    case SMG_EVENT_WORKER_REMOVED:
+      return true;
+    case SMG_EVENT_LOAD_REPORT:
+      return plausible_as<smg_event_load>(event);
+    case SMG_EVENT_KV_BLOCKS:
+      return plausible_as<smg_event_kv>(event);
+    default:
+      return event.type < SMG_EVENT_TYPE_COUNT && event.type > 0 &&
+             plausible_as<smg_event_change>(event);
+  }
+}
+
 std::shared_ptr<smg_event> copy_event(const smg_event& event) {
-  if (event.struct_size < sizeof(smg_event)) return nullptr;
+  if (!plausible(event)) return nullptr;
   Block measured(nullptr);
   if (!fill_by_type(event, measured)) return nullptr;
   // The default alignment of new[] suits every type.

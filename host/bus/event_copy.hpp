@@ -11,7 +11,10 @@
 
 namespace smg {
 
-// nullptr if the type is unknown or the struct too short to be an event. Any thread.
+// The type is known, and sizes are such that somebody may have meant them. Any thread.
+bool plausible(const smg_event& event);
+
+// nullptr if it is not plausible. Any thread.
 std::shared_ptr<smg_event> copy_event(const smg_event& event);
 
 }  // namespace smg

@@ -51,6 +51,8 @@ struct Plugins {
       std::string(defaults::kPluginPath)};  // relative: to the working directory
   std::string run_dir;  // empty: a private one under the system's directory for temporary files
   bool watch = defaults::kPluginWatch;
+  std::uint32_t max_faults = defaults::kPluginMaxFaults;  // 0: never fence
+  std::uint64_t fault_window_secs = defaults::kPluginFaultWindowSecs;
 
   bool operator==(const Plugins&) const = default;
 };

@@ -33,6 +33,8 @@ inline constexpr std::uint64_t kWorkerStartupCheckIntervalSecs = 30;
 // [plugins]
 inline constexpr std::string_view kPluginPath = SMG_DEFAULT_PLUGIN_DIR;
 inline constexpr bool kPluginWatch = true;
+inline constexpr std::uint32_t kPluginMaxFaults = 100;
+inline constexpr std::uint64_t kPluginFaultWindowSecs = 60;
 
 // [policy]
 inline constexpr std::string_view kPolicy = "cache_aware";

@@ -252,6 +252,12 @@ const std::vector<Setting>& table() {
     add(row("plugins", "run_dir", "plugin-run-dir", SMG_AT(plugins.run_dir),
             "where private copies of them are kept"));
     add(row("plugins", "watch", "", SMG_AT(plugins.watch), "notice changed libraries"));
+    add(ranged(row("plugins", "max_faults", "plugin-max-faults", SMG_AT(plugins.max_faults),
+                   "faults within the window that fence a plugin; 0: never"),
+               0, 100'000, ""));
+    add(ranged(row("plugins", "fault_window_secs", "plugin-fault-window-secs",
+                   SMG_AT(plugins.fault_window_secs), "the window in which faults are counted"),
+               1, 86'400, ""));
     add(checked(row("policy", "name", "policy", SMG_AT(policy.name), "routing policy"),
                 check_not_empty));
     add(checked(row("policy", "models", "", SMG_AT(policy.models),

@@ -12,8 +12,9 @@ namespace smg {
 // deleted.
 class Calls::Call final : public StreamEvents {
  public:
-  Call(Calls& owner, std::uint64_t handle, const smg_call& call, smg_call_fn done, void* context)
-      : owner_(owner), handle_(handle), done_(done), context_(context) {
+  Call(Calls& owner, std::uint64_t handle, const smg_call& call, smg_call_fn done, void* context,
+       std::uint32_t caller)
+      : owner_(owner), handle_(handle), done_(done), context_(context), caller_(caller) {
     finish_.run = finished;
     finish_.call = this;
     limit_ = call.max_response == 0 ? kMaxResponse : call.max_response;
@@ -46,9 +47,9 @@ class Calls::Call final : public StreamEvents {
     request_.body_count = body_.size > 0 ? 1 : 0;
     request_.body_size = body_.size;
     request_.deadline = call.timeout_ns == 0 ? 0 : owner_.control_.now() + call.timeout_ns;
-    ticket_ = owner_.table_.insert(this);
     endpoint_ = worker_->endpoint();
-    endpoint_->api().start(endpoint_->handle(), &request_, ticket_, &stream_);
+    ticket_ = owner_.table_.insert(this, *endpoint_);
+    owner_.table_.start(ticket_, request_);
   }
 
   // No `done` any more.
@@ -58,7 +59,7 @@ class Calls::Call final : public StreamEvents {
   }
   void refuse(std::string reason) {
     if (ended_) return;
-    stop();
+    owner_.table_.cancel(ticket_);
     end(0, SMG_END_REFUSED, std::move(reason));
   }
 
@@ -81,7 +82,7 @@ class Calls::Call final : public StreamEvents {
       answer_ += data;
       return SMG_CONTINUE;
     }
-    stop();
+    owner_.table_.cancel(ticket_);
     end(0, SMG_END_BAD_RESPONSE, "the answer is larger than " + std::to_string(limit_) + " bytes");
     return SMG_PAUSE;
   }
@@ -90,8 +91,6 @@ class Calls::Call final : public StreamEvents {
     const bool complete = outcome.kind == SMG_END_COMPLETE;
     end(complete ? status_ : 0, outcome.kind, std::string(text(outcome.detail)));
   }
-
-  void stop() { endpoint_->api().cancel(endpoint_->self(), stream_); }
 
   void end(std::uint32_t status, std::uint32_t kind, std::string detail) {
     if (ended_) return;
@@ -117,13 +116,18 @@ class Calls::Call final : public StreamEvents {
     self.result_.header_count = static_cast<std::uint32_t>(headers.size());
     self.result_.body = view(self.answer_);
     self.result_.detail = view(self.detail_);
-    self.done_(self.context_, &self.result_);
+    try {
+      self.done_(self.context_, &self.result_);
+    } catch (...) {
+      FaultMeter::count_exception_at(self.caller_, "the answer to a call");
+    }
   }
 
   Calls& owner_;
   const std::uint64_t handle_;
   smg_call_fn done_;
   void* const context_;
+  const std::uint32_t caller_;
   Finish finish_{};
   std::shared_ptr<Worker> worker_;
   std::shared_ptr<Endpoint> endpoint_;  // where it was started
@@ -131,7 +135,6 @@ class Calls::Call final : public StreamEvents {
   smg_view body_{};
   smg_request request_{};
   std::uint64_t ticket_ = 0;
-  std::uint64_t stream_ = 0;
   std::uint64_t limit_ = 0;
   bool ended_ = false;
   std::uint32_t status_ = 0;
@@ -141,15 +144,15 @@ class Calls::Call final : public StreamEvents {
   smg_call_result result_{};
 };
 
-Calls::Calls(Loop& control, const Registry& registry, Series late)
-    : control_(control), registry_(registry), table_(late) {}
+Calls::Calls(Loop& control, const Registry& registry)
+    : control_(control), registry_(registry), table_(control.index()) {}
 
 Calls::~Calls() = default;
 
 std::uint64_t Calls::start(std::uint64_t worker_ref, const smg_call& call, smg_call_fn done,
-                           void* context) {
+                           void* context, std::uint32_t caller) {
   const std::uint64_t handle = next_handle_++;
-  auto started = std::make_unique<Call>(*this, handle, call, done, context);
+  auto started = std::make_unique<Call>(*this, handle, call, done, context, caller);
   Call& running = *started;
   running_.emplace(handle, std::move(started));
   running.start(registry_.served(worker_ref), call);

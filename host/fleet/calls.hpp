@@ -19,16 +19,17 @@ class Calls {
  public:
   static constexpr std::uint64_t kMaxResponse = 16 * 1024 * 1024;  // unless the call says otherwise
 
-  // On the control loop's thread. `late`: counts sink calls for what has ended.
-  Calls(Loop& control, const Registry& registry, Series late);
+  // On the control loop's thread.
+  Calls(Loop& control, const Registry& registry);
   ~Calls();  // cancels what still runs
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
   // A handle, never 0. `done` is called once, never from within start, unless the call is
   // cancelled. A worker that is gone is an answer like any other failure.
+  // `caller`: number of the FaultMeter that is to blame for what `done` throws.
   std::uint64_t start(std::uint64_t worker_ref, const smg_call& call, smg_call_fn done,
-                      void* context);
+                      void* context, std::uint32_t caller = 0);
   void cancel(std::uint64_t handle);
   // The gateway stops: what runs ends as refused, so that it holds no worker any longer.
   void end_all();

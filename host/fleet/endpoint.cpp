@@ -1,5 +1,6 @@
 #include "host/fleet/endpoint.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace smg {
@@ -13,7 +14,9 @@ struct Endpoints::Closing : smg_task {
 
   static void step(smg_task* task) {
     auto* self = static_cast<Closing*>(task);
-    self->endpoint->api().quiesce(self->endpoint->handle());
+    const Endpoint& endpoint = *self->endpoint;
+    guarded(endpoint.transport()->faults, "quiesce",
+            [&] { endpoint.api().quiesce(endpoint.handle()); });
     if (++self->loop < self->owner->loops_.count()) {
       self->owner->loops_.at(self->loop).post(self);
       return;
@@ -24,7 +27,9 @@ struct Endpoints::Closing : smg_task {
 
   static void finish(smg_task* task) {
     const std::unique_ptr<Closing> self(static_cast<Closing*>(task));
-    self->endpoint->api().close(self->endpoint->handle());
+    const Endpoint& endpoint = *self->endpoint;
+    guarded(endpoint.transport()->faults, "close",
+            [&] { endpoint.api().close(endpoint.handle()); });
     {
       const std::lock_guard lock(self->owner->mutex_);
       auto& runtimes = self->owner->runtimes_;
@@ -38,12 +43,21 @@ std::shared_ptr<Endpoint> Endpoints::open(const TransportPtr& transport,
                                           const WorkerDescription& description,
                                           std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,
                                           std::uint32_t slot, std::string& error) {
+  if (transport->faults != nullptr && transport->faults->fenced()) {
+    error = "transport " + transport->name +
+            " is fenced after too many faults and opens no worker: correct it and reload it";
+    return nullptr;
+  }
   auto worker = std::make_unique<WorkerView>(description, &runtime->live, ref, slot);
   std::array<char, 512> text;
   smg_error failure{text.data(), text.size(), 0};
   void* handle = nullptr;
-  if (transport->api->open(transport->self, &worker->abi(), &handle, &failure) != SMG_OK) {
-    error.assign(text.data(), failure.size);
+  smg_status status = SMG_E_INTERNAL;
+  guarded(transport->faults, "open", [&] {
+    status = transport->api->open(transport->self, &worker->abi(), &handle, &failure);
+  });
+  if (status != SMG_OK) {
+    error.assign(text.data(), std::min<std::size_t>(failure.size, text.size()));
     if (error.empty()) error = "transport " + transport->name + " refused " + description.url;
     return nullptr;
   }
@@ -64,7 +78,7 @@ std::shared_ptr<WorkerRuntime> Endpoints::runtime_of(std::uint64_t ref) const {
 }
 
 void Endpoints::close(std::unique_ptr<Endpoint> endpoint) {
-  auto* closing = new Closing;
+  auto* closing = new Closing{};
   closing->run = Closing::step;
   closing->owner = this;
   closing->endpoint = std::move(endpoint);

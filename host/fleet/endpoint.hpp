@@ -15,6 +15,7 @@
 
 #include "host/fleet/worker.hpp"
 #include "host/loop/loop_group.hpp"
+#include "host/plugin/fault_meter.hpp"
 #include "smg/transport.h"
 
 namespace smg {
@@ -27,6 +28,7 @@ struct TransportRef {
   const smg_transport_api* api = nullptr;
   void* self = nullptr;
   std::string name;
+  FaultMeter* faults = nullptr;              // of the instance; nullptr: nobody counts them
   std::shared_ptr<PluginInstance> instance;  // what `api` and `self` are of
 };
 using TransportPtr = std::shared_ptr<const TransportRef>;
@@ -59,7 +61,7 @@ class Endpoints {
  public:
   explicit Endpoints(LoopGroup& loops) : loops_(loops) {}
 
-  // [control] nullptr and a sentence in `error` if the transport refuses.
+  // [control] nullptr and a sentence in `error` if the transport refuses, or is fenced.
   std::shared_ptr<Endpoint> open(const TransportPtr& transport,
                                  const WorkerDescription& description,
                                  std::shared_ptr<WorkerRuntime> runtime, std::uint64_t ref,

@@ -4,7 +4,7 @@
 
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
-#include "host/fleet/endpoint.hpp"
+#include "host/fleet/probes.hpp"
 
 namespace smg {
 
@@ -17,9 +17,6 @@ struct HealthChecker::Entry : std::enable_shared_from_this<Entry> {
   struct Timer : smg_timer {
     Entry* entry;
   } timer{};
-  // While a probe is under way:
-  std::shared_ptr<Entry> self;
-  std::shared_ptr<Endpoint> asked;
 };
 
 HealthChecker::HealthChecker(Loop& control, Registry& registry, Families& families,
@@ -83,25 +80,24 @@ void HealthChecker::due(smg_timer* timer) {
 
 void HealthChecker::ask(const std::shared_ptr<Entry>& entry) {
   ++running_;
-  entry->self = entry;
   smg_probe probe{};
   probe.struct_size = sizeof probe;
   probe.what = SMG_PROBE_HEALTH;
   probe.timeout_ns = entry->timeout;
   probe.health_path = view(config_.health_check.endpoint);
-  const std::shared_ptr<Endpoint> endpoint = entry->asked = entry->worker->endpoint();
-  endpoint->api().probe(endpoint->handle(), &probe, probed, entry.get());
+  // The answer keeps the endpoint, which the worker may leave meanwhile.
+  const std::shared_ptr<Endpoint> endpoint = entry->worker->endpoint();
+  start_probe(*endpoint, probe,
+              [entry, endpoint](const smg_probe_result& result) { probed(entry, result); });
 }
 
-void HealthChecker::probed(void* context, const smg_probe_result* result) {
-  const std::shared_ptr<Entry> entry = std::move(static_cast<Entry*>(context)->self);
-  entry->asked.reset();
+void HealthChecker::probed(const std::shared_ptr<Entry>& entry, const smg_probe_result& result) {
   HealthChecker* const self = entry->owner;
   if (self == nullptr) return;
   --self->running_;
   // What was asked of a worker that has been replaced since says nothing about the one there now.
   if (entry->worker != nullptr) {
-    self->answered(*entry, result->healthy != 0, text(result->detail));
+    self->answered(*entry, result.healthy != 0, text(result.detail));
   }
   while (!self->waiting_.empty() && self->running_ < kMostProbes) {
     const auto next = self->waiting_.front().lock();

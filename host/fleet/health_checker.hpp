@@ -33,7 +33,7 @@ class HealthChecker {
   struct Entry;
 
   static void due(smg_timer* timer);
-  static void probed(void* context, const smg_probe_result* result);
+  static void probed(const std::shared_ptr<Entry>& entry, const smg_probe_result& result);
   void ask(const std::shared_ptr<Entry>& entry);
   void answered(Entry& entry, bool healthy, std::string_view detail);
   bool watches(const Worker& worker) const;

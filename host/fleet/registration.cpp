@@ -9,6 +9,7 @@
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
 #include "host/fleet/describe_worker.hpp"
+#include "host/fleet/probes.hpp"
 #include "host/metrics/utf8.hpp"
 
 namespace smg {
@@ -48,7 +49,6 @@ struct Registration::Job : std::enable_shared_from_this<Job> {
   struct Timer : smg_timer {
     Job* job;
   } timer{}, limit{};
-  std::shared_ptr<Job> self;  // while a look is under way
 };
 
 Registration::Registration(Loop& control, Registry& registry, const Config& config,
@@ -157,14 +157,14 @@ std::string Registration::begin(Job& job) {
 }
 
 void Registration::look(Job& job) {
-  job.self = job.shared_from_this();
-  const Endpoint& endpoint = *job.candidate->endpoint;
   smg_probe probe{};
   probe.struct_size = sizeof probe;
   probe.what = SMG_PROBE_HEALTH | SMG_PROBE_IDENTITY | SMG_PROBE_MODELS;
   probe.flags = SMG_PROBE_ANONYMOUS;
   probe.timeout_ns = job.timeout;
-  endpoint.api().probe(endpoint.handle(), &probe, looked, &job);
+  start_probe(
+      *job.candidate->endpoint, probe,
+      [job = job.shared_from_this()](const smg_probe_result& result) { looked(job, result); });
 }
 
 void Registration::look_again(smg_timer* timer) {
@@ -174,13 +174,12 @@ void Registration::look_again(smg_timer* timer) {
   });
 }
 
-void Registration::looked(void* context, const smg_probe_result* result) {
-  const JobPtr job = std::move(static_cast<Job*>(context)->self);
+void Registration::looked(const JobPtr& job, const smg_probe_result& result) {
   if (job->owner == nullptr) return;
-  if (result->healthy != 0) {
-    job->owner->succeed(*job, *result);
+  if (result.healthy != 0) {
+    job->owner->succeed(*job, result);
   } else {
-    job->owner->not_up(*job, text(result->detail));
+    job->owner->not_up(*job, text(result.detail));
   }
 }
 

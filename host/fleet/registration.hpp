@@ -57,7 +57,7 @@ class Registration {
   std::string begin(Job& job);
   void submit(const JobPtr& job, JobType type, Queued queued);
   void look(Job& job);
-  static void looked(void* context, const smg_probe_result* result);
+  static void looked(const JobPtr& job, const smg_probe_result& result);
   static void look_again(smg_timer* timer);
   static void out_of_time(smg_timer* timer);
   static void settled(smg_timer* timer);

@@ -29,10 +29,9 @@ void Registry::change_policies(const PolicyAgain& again) {
 
 void Registry::introduce(const PolicyPtr& successor, const PolicyPtr& present) {
   introduced_[successor.get()] = snapshot_;
-  if (successor->api->pool_changed == nullptr) return;
   const auto tell = [&](const Pool& pool) {
     if (pool.policy == present && !pool.members.empty()) {
-      successor->api->pool_changed(successor->self, nullptr, &pool.view);
+      successor->pool_changed(nullptr, &pool.view);
     }
   };
   for (const auto& [model, pool] : snapshot_->pools) {
@@ -111,9 +110,9 @@ void Registry::tell_policies(const FleetSnapshot& before, const FleetSnapshot& n
     return fleet.find(model);
   };
   const auto tell = [](const PolicyRef& policy, const Pool* old_pool, const Pool* new_pool) {
-    if (policy.api->pool_changed == nullptr || old_pool == new_pool) return;
-    policy.api->pool_changed(policy.self, old_pool == nullptr ? nullptr : &old_pool->view,
-                             new_pool == nullptr ? nullptr : &new_pool->view);
+    if (old_pool == new_pool) return;
+    policy.pool_changed(old_pool == nullptr ? nullptr : &old_pool->view,
+                        new_pool == nullptr ? nullptr : &new_pool->view);
   };
   // What the policy that chooses from the pool from now on has heard of it so far.
   const auto heard_of = [&](const PolicyRef& policy, const Pool* old_pool,

@@ -17,6 +17,7 @@
 
 #include "host/fleet/worker.hpp"
 #include "host/metrics/metrics.hpp"
+#include "host/plugin/fault_meter.hpp"
 #include "smg/policy.h"
 
 namespace smg {
@@ -30,8 +31,25 @@ struct PolicyRef {
   void* self = nullptr;
   std::string name;
   std::uint32_t needs = 0;
-  Series faults;
   std::shared_ptr<PluginInstance> instance;  // what `api` and `self` are of
+  FaultMeter* faults = nullptr;              // of the instance; nullptr: nobody counts them
+
+  bool fenced() const { return faults != nullptr && faults->fenced(); }
+  void fault(Fault kind, std::string_view what) const {
+    if (faults != nullptr) faults->count(kind, what);
+  }
+  void pool_changed(const smg_pool* before, const smg_pool* after) const {
+    if (api->pool_changed == nullptr || fenced()) return;
+    guarded(faults, "pool_changed", [&] { api->pool_changed(self, before, after); });
+  }
+  void dispatched(const smg_policy_request& request, const smg_worker& worker) const {
+    if (api->dispatched == nullptr || fenced()) return;
+    guarded(faults, "dispatched", [&] { api->dispatched(self, &request, &worker); });
+  }
+  void completed(const smg_worker& worker, bool success) const {
+    if (api->completed == nullptr || fenced()) return;
+    guarded(faults, "completed", [&] { api->completed(self, &worker, success ? 1 : 0); });
+  }
 };
 using PolicyPtr = std::shared_ptr<const PolicyRef>;
 

@@ -1,8 +1,10 @@
 #include "host/load/load_poller.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
+#include "host/base/plausible.hpp"
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
 
@@ -12,6 +14,7 @@ namespace {
 constexpr std::uint64_t kPublishDelay = 20'000'000;
 // A source that has not answered by then breaks its promise.
 constexpr std::uint64_t kGrace = 500'000'000;
+constexpr unsigned kNumberShift = 56;  // where a ticket has the number of the monitor's meter
 
 thread_local LoadPoller* t_poller = nullptr;  // smg_poll_done brings a ticket and nothing else
 
@@ -41,20 +44,39 @@ struct LoadPoller::Poll {
   struct Timer : smg_timer {
     Poll* poll;
   } timer{};
+
+  // What the source that is asked now gives as the cause.
+  void say(std::uint32_t why, std::string_view sentence) {
+    cause = why;
+    detail = sentence;
+    cause_source = source_name;
+  }
 };
 
 LoadPoller::Member::~Member() {
-  for (const Source& source : sources) source.monitor->api->detach(source.handle);
+  for (const Source& source : sources) {
+    guarded(source.monitor->faults, "detach", [&] { source.monitor->api->detach(source.handle); });
+  }
+}
+
+struct LoadPoller::Retired : smg_task {
+  std::unique_ptr<Member> member;
+};
+
+void LoadPoller::retire(std::unique_ptr<Member> member) {
+  auto* retired = new Retired{};
+  retired->run = [](smg_task* task) { delete static_cast<Retired*>(task); };
+  retired->member = std::move(member);
+  control_.defer(retired);
 }
 
 LoadPoller::LoadPoller(Loop& control, const Registry& registry, LoadIntake& intake,
-                       const Config& config, std::vector<MonitorPtr> monitors, Series late_answers)
+                       const Config& config, std::vector<MonitorPtr> monitors)
     : control_(control),
       registry_(registry),
       intake_(intake),
       config_(config),
       monitors_(std::move(monitors)),
-      late_answers_(late_answers),
       published_(std::make_shared<LoadReports>()) {
   t_poller = this;
   publish_.owner = this;
@@ -144,14 +166,26 @@ LoadPoller::Member& LoadPoller::member(const std::shared_ptr<Worker>& worker) {
   entry->worker = worker;
   std::vector<std::pair<std::uint32_t, MonitorPtr>> matches;
   for (const MonitorPtr& monitor : monitors_) {
-    const std::uint32_t score = monitor->api->match(monitor->self, &worker->view());
+    std::uint32_t score = 0;
+    if (monitor->fenced()) {
+      entry->fenced = monitor;
+      continue;
+    }
+    guarded(monitor->faults, "match",
+            [&] { score = monitor->api->match(monitor->self, &worker->view()); });
     if (score > 0) matches.emplace_back(score, monitor);
   }
   std::stable_sort(matches.begin(), matches.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   for (const auto& [score, monitor] : matches) {
     void* handle = nullptr;
-    if (monitor->api->attach(monitor->self, &worker->view(), &handle, nullptr) == SMG_OK) {
+    std::array<char, 512> text;
+    smg_error error{text.data(), text.size(), 0};
+    smg_status status = SMG_E_INTERNAL;
+    guarded(monitor->faults, "attach", [&, to = monitor] {
+      status = to->api->attach(to->self, &worker->view(), &handle, &error);
+    });
+    if (status == SMG_OK) {
       entry->sources.push_back({monitor, handle});
     }
   }
@@ -173,6 +207,12 @@ void LoadPoller::poll(const std::shared_ptr<Worker>& worker) {
   ask(*poll);
 }
 
+void LoadPoller::say_fenced(Poll& poll, const MonitorRef& monitor) {
+  poll.source_name = monitor.name;
+  poll.say(SMG_NO_REPORT_ERROR,
+           "the load source " + monitor.name + " is fenced after too many faults");
+}
+
 void LoadPoller::ask(Poll& poll) {
   while (poll.source < poll.member->sources.size()) {
     const Source& source = poll.member->sources[poll.source];
@@ -181,23 +221,41 @@ void LoadPoller::ask(Poll& poll) {
       ++poll.source;
       continue;
     }
+    if (source.monitor->fenced()) {
+      say_fenced(poll, *source.monitor);
+      ++poll.source;
+      continue;
+    }
     // A number of its own for each source asked, so that a second answer of one is not taken for
     // the answer of the next.
     auto node = polls_.extract(poll.ticket);
-    const std::uint64_t ticket = next_ticket_++;
+    const std::uint64_t number =
+        source.monitor->faults == nullptr ? 0 : source.monitor->faults->number();
+    const std::uint64_t ticket = next_ticket_++ | number << kNumberShift;
     node.key() = poll.ticket = poll.member->ticket = ticket;
     polls_.insert(std::move(node));
     control_.set_timer(&poll.timer, control_.now() + kTimeout + kGrace);
     poll.asking = true;
     poll.answered = false;
-    source.monitor->api->poll(source.handle, ticket, kTimeout, done);
+    // Within the call the member may be dropped, and its sources with it.
+    const MonitorPtr monitor = source.monitor;
+    const bool fine = guarded(monitor->faults, "poll", [&, handle = source.handle] {
+      monitor->api->poll(handle, ticket, kTimeout, done);
+    });
     const auto running = polls_.find(ticket);
     if (running == polls_.end()) return;  // it brought a report, or the worker went
     poll.asking = false;
+    if (!fine && !poll.answered) {
+      poll.say(SMG_NO_REPORT_ERROR, "the load source threw an exception");
+      poll.answered = true;
+    }
     if (!poll.answered) return;
     ++poll.source;
   }
   const std::shared_ptr<Worker> worker = poll.member->worker;
+  if (poll.member->sources.empty() && poll.member->fenced != nullptr) {
+    say_fenced(poll, *poll.member->fenced);
+  }
   poll.member->ticket = 0;
   control_.clear_timer(&poll.timer);
   const auto ended = polls_.extract(poll.ticket);
@@ -214,15 +272,28 @@ void LoadPoller::no_report(const Poll& poll, const std::shared_ptr<Worker>& work
 }
 
 void LoadPoller::done(std::uint64_t ticket, const smg_load_report* report, std::uint32_t cause,
-                      smg_view detail) {
+                      smg_view detail) noexcept {
   LoadPoller* const self = t_poller;
-  if (self == nullptr) return;
+  const auto number = static_cast<std::uint32_t>(ticket >> kNumberShift);
+  if (self == nullptr) {
+    FaultMeter::count_at(number, Fault::wrong_thread,
+                         "a poll was answered on another than the control thread");
+    return;
+  }
   const auto found = self->polls_.find(ticket);
   if (found == self->polls_.end() || found->second->answered) {
-    self->late_answers_.add();
+    FaultMeter::count_at(number, Fault::late_answer, "a poll was answered twice, or too late");
     return;
   }
   Poll& poll = *found->second;
+  if ((report != nullptr && !plausible(*report)) ||
+      (report == nullptr && (cause == 0 || cause > SMG_NO_REPORT_GAUGE_MISSING)) ||
+      !plausible(detail)) {
+    FaultMeter::count_at(number, Fault::bad_call, "a poll was answered with what cannot be");
+    report = nullptr;
+    cause = SMG_NO_REPORT_MALFORMED;
+    detail = view("the load source answered with what cannot be");
+  }
   if (report != nullptr) {
     const std::shared_ptr<Worker> worker = poll.member->worker;
     const std::string source(poll.source_name);
@@ -234,9 +305,7 @@ void LoadPoller::done(std::uint64_t ticket, const smg_load_report* report, std::
   }
   // What the last source says is shown, unless it only says that it does not apply.
   if (cause != SMG_NO_REPORT_UNSUPPORTED || poll.source == 0) {
-    poll.cause = cause;
-    poll.detail = text(detail);
-    poll.cause_source = poll.source_name;
+    poll.say(cause, text(detail));
   }
   poll.answered = true;
   if (poll.asking) return;  // ask() goes on
@@ -250,8 +319,10 @@ void LoadPoller::overdue(smg_timer* timer) {
   const std::shared_ptr<Worker> worker = poll.member->worker;
   const std::string source(poll.source_name);
   const auto ended = self.polls_.extract(poll.ticket);
+  FaultMeter::count_at(static_cast<std::uint32_t>(poll.ticket >> kNumberShift), Fault::late_answer,
+                       "a poll was not answered in time");
   // The source still owes its answer: it is asked again only after a fresh attach.
-  self.members_.erase(worker->view().ref);
+  self.retire(std::move(self.members_.extract(worker->view().ref).mapped()));
   self.no_report(*ended.mapped(), worker, SMG_NO_REPORT_TIMEOUT,
                  "the load source did not answer in time", source);
 }
@@ -284,6 +355,7 @@ void LoadPoller::drop_member(std::uint64_t ref) {
     control_.clear_timer(&poll->second->timer);
     polls_.erase(poll);
   }
+  retire(std::move(found->second));
   members_.erase(found);
 }
 

@@ -24,6 +24,7 @@
 #include "host/fleet/registry.hpp"
 #include "host/load/load_report.hpp"
 #include "host/loop/loop.hpp"
+#include "host/plugin/fault_meter.hpp"
 #include "smg/monitor.h"
 
 namespace smg {
@@ -36,6 +37,9 @@ struct MonitorRef {
   void* self = nullptr;
   std::string name;
   std::shared_ptr<PluginInstance> instance;  // what `api` and `self` are of
+  FaultMeter* faults = nullptr;              // of the instance; nullptr: nobody counts them
+
+  bool fenced() const { return faults != nullptr && faults->fenced(); }
 };
 using MonitorPtr = std::shared_ptr<const MonitorRef>;
 
@@ -60,7 +64,7 @@ class LoadPoller {
   static constexpr std::uint64_t kTimeout = 5'000'000'000;
 
   LoadPoller(Loop& control, const Registry& registry, LoadIntake& intake, const Config& config,
-             std::vector<MonitorPtr> monitors, Series late_answers);
+             std::vector<MonitorPtr> monitors);
   ~LoadPoller();
   LoadPoller(const LoadPoller&) = delete;
   LoadPoller& operator=(const LoadPoller&) = delete;
@@ -93,23 +97,28 @@ class LoadPoller {
   struct Member {
     std::shared_ptr<Worker> worker;
     std::vector<Source> sources;  // best match first
+    MonitorPtr fenced;            // one that was not asked whether it suits
     std::uint64_t ticket = 0;     // of the running poll; 0: none
     ~Member();                    // detaches the sources
   };
   // One running poll of one worker.
   struct Poll;
+  struct Retired;
 
   static void done(std::uint64_t ticket, const smg_load_report* report, std::uint32_t cause,
-                   smg_view detail);
+                   smg_view detail) noexcept;
   static void overdue(smg_timer* timer);
   static void due(smg_timer* timer);
   static void publish_due(smg_timer* timer);
 
   void tick(Group& group);
   void poll(const std::shared_ptr<Worker>& worker);
+  // Detaches its sources at the end of the turn: one of them may be on the stack now.
+  void retire(std::unique_ptr<Member> member);
   Member& member(const std::shared_ptr<Worker>& worker);
   // Asks the poll's next source; without one left the poll ends.
   void ask(Poll& poll);
+  static void say_fenced(Poll& poll, const MonitorRef& monitor);
   void no_report(const Poll& poll, const std::shared_ptr<Worker>& worker, std::uint32_t cause,
                  std::string_view detail, std::string_view source);
   // False: the intake did not want it.
@@ -128,7 +137,6 @@ class LoadPoller {
   LoadIntake& intake_;
   const Config& config_;
   std::vector<MonitorPtr> monitors_;
-  const Series late_answers_;
   std::map<std::string, std::unique_ptr<Group>, std::less<>> groups_;   // by model
   std::unordered_map<std::uint64_t, std::unique_ptr<Member>> members_;  // by ref
   std::unordered_map<std::uint64_t, std::unique_ptr<Poll>> polls_;      // by ticket

@@ -1,13 +1,19 @@
 #include "host/loop/loop.hpp"
 
+#include <dlfcn.h>
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <system_error>
+#include <utility>
+
+#include "host/plugin/fault_meter.hpp"
 
 namespace smg {
 namespace {
@@ -22,10 +28,41 @@ std::uint32_t ready_bits(std::uint32_t epoll_events) {
   return bits;
 }
 
+// Ends the lists of tasks: host_next of a task is NULL only while it waits nowhere.
+smg_task g_end{};
+
+void set_next(smg_task* task, smg_task* next) {
+  __atomic_store_n(&task->host_next, next, __ATOMIC_RELAXED);
+}
+
+// Says whose function threw: a library's name, as far as the loader knows it.
+void count_stray(const void* function) noexcept {
+  Dl_info info{};
+  std::array<char, 200> text;
+  const bool known = dladdr(function, &info) != 0 && info.dli_fname != nullptr;
+  const auto end = fmt::format_to_n(text.data(), text.size(), "a watch, timer or task of {}",
+                                    known ? info.dli_fname : "an unknown library");
+  FaultMeter::count_exception_at(0, {text.data(), std::min<std::size_t>(end.size, text.size())});
+}
+
+template <class Struct, class... Arguments>
+void call_back(void (*function)(Struct*, Arguments...), Struct* of, Arguments... arguments) {
+  try {
+    function(of, arguments...);
+  } catch (...) {
+    count_stray(reinterpret_cast<const void*>(function));
+  }
+}
+
 }  // namespace
 
 Loop::Loop(std::uint32_t index)
-    : index_(index), now_(clock()), scratch_(std::make_unique<char[]>(kScratchSize)) {
+    : index_(index),
+      now_(clock()),
+      returns_(&g_end),
+      deferred_(&g_end),
+      scratch_(std::make_unique<char[]>(kScratchSize)),
+      posted_(&g_end) {
   tick_ = now_ >> kTickShift;
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -65,7 +102,7 @@ void Loop::run() {
       if (watch == nullptr)
         continue;  // the wake-up; its counter never needs reading when edge-triggered
       if (watch->host_state == 0) continue;  // unwatched earlier in this turn
-      watch->ready(watch, ready_bits(events[static_cast<std::size_t>(i)].events));
+      call_back(watch->ready, watch, ready_bits(events[static_cast<std::size_t>(i)].events));
       drain_returns();
     }
     run_timers();
@@ -84,18 +121,24 @@ void Loop::stop() {
 }
 
 bool Loop::watch(smg_watch* watch) {
+  if (watch->host_state != 0) {
+    errno = EEXIST;
+    return false;
+  }
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.ptr = watch;
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, watch->fd, &event) != 0) return false;
-  watch->host_state = 1;
+  watch->host_state = index_ + 1;
   return true;
 }
 
-void Loop::unwatch(smg_watch* watch) {
-  if (watch->host_state == 0) return;
+bool Loop::unwatch(smg_watch* watch) {
+  if (watch->host_state == 0) return true;
+  if (watch->host_state != index_ + 1) return false;
   watch->host_state = 0;
   epoll_ctl(epoll_, EPOLL_CTL_DEL, watch->fd, nullptr);
+  return true;
 }
 
 void Loop::set_timer(smg_timer* timer, std::uint64_t due) {
@@ -120,7 +163,7 @@ void Loop::clear_timer(smg_timer* timer) {
 }
 
 int Loop::wait_timeout() const {
-  if (deferred_ != nullptr) return 0;
+  if (deferred_ != &g_end) return 0;
   // The next occupied slot, at most one rotation away. Its slot bit may be a left-over: then the
   // turn is empty.
   for (std::uint64_t ahead = 1; ahead <= kSlots;) {
@@ -158,71 +201,79 @@ void Loop::run_timers() {
         set_timer(timer, timer->due);  // a later rotation
         continue;
       }
-      timer->fired(timer);
+      call_back(timer->fired, timer);
       drain_returns();
     }
   }
 }
 
+bool Loop::claim(smg_task* task) {
+  smg_task* none = nullptr;
+  return __atomic_compare_exchange_n(&task->host_next, &none, &g_end, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED);
+}
+
 void Loop::post(smg_task* task) {
   smg_task* head = posted_.load(std::memory_order_relaxed);
   do {
-    task->host_next = head;
+    set_next(task, head);
   } while (!posted_.compare_exchange_weak(head, task, std::memory_order_release,
                                           std::memory_order_relaxed));
-  if (head == nullptr) {
+  if (head == &g_end) {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = write(wake_, &one, sizeof one);
   }
 }
 
 void Loop::run_posted() {
-  smg_task* stack = posted_.exchange(nullptr, std::memory_order_acquire);
-  smg_task* queue = nullptr;
-  while (stack != nullptr) {
+  smg_task* stack = posted_.exchange(&g_end, std::memory_order_acquire);
+  smg_task* queue = &g_end;
+  while (stack != &g_end) {
     smg_task* next = stack->host_next;
-    stack->host_next = queue;
+    set_next(stack, queue);
     queue = stack;
     stack = next;
   }
-  while (queue != nullptr) {
-    smg_task* task = queue;
-    queue = task->host_next;
-    task->run(task);
-    drain_returns();
-  }
+  run_list(queue);
 }
 
 void Loop::defer(smg_task* task) {
-  task->host_next = nullptr;
-  *deferred_tail_ = task;
-  deferred_tail_ = &task->host_next;
+  set_next(task, &g_end);
+  if (deferred_ == &g_end) {
+    deferred_ = task;
+  } else {
+    set_next(deferred_last_, task);
+  }
+  deferred_last_ = task;
 }
 
 void Loop::run_deferred() {
   // What deferred tasks defer themselves waits for the next turn, so that sockets get theirs in
   // between.
-  smg_task* list = deferred_;
-  deferred_ = nullptr;
-  deferred_tail_ = &deferred_;
-  while (list != nullptr) {
+  run_list(std::exchange(deferred_, &g_end));
+}
+
+void Loop::run_list(smg_task* list) {
+  while (list != &g_end) {
     smg_task* task = list;
     list = task->host_next;
-    task->run(task);
+    set_next(task, nullptr);  // it may be posted again, or gone, when it has run
+    call_back(task->run, task);
     drain_returns();
   }
 }
 
 void Loop::at_return(smg_task* task) {
-  task->host_next = returns_;
+  set_next(task, returns_);
   returns_ = task;
 }
 
 void Loop::drain_returns() {
-  while (returns_ != nullptr) {
+  while (returns_ != &g_end) {
     smg_task* task = returns_;
     returns_ = task->host_next;
-    task->run(task);
+    set_next(task, nullptr);
+    call_back(task->run, task);
   }
 }
 

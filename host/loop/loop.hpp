@@ -5,7 +5,8 @@
 // tasks are intrusive (smg/host.h) and belong to the caller; the loop never allocates after
 // construction. A turn is: wait, run what is ready, run due timers, run posted tasks, run deferred
 // tasks. After every single call-back the tasks handed to at_return() run, which is where corked
-// output is sent.
+// output is sent. What a call-back throws ends there: it is counted as a stray fault
+// (host/plugin/fault_meter.hpp), and the loop goes on.
 #pragma once
 
 #include <array>
@@ -37,15 +38,20 @@ class Loop {
   void run();   // returns after stop()
   void stop();  // any thread
 
-  // False (errno is set) if the kernel refuses the descriptor.
+  // False (errno is set) if the kernel refuses the descriptor, or it is watched already.
   bool watch(smg_watch* watch);
-  void unwatch(smg_watch* watch);
+  // False, and without effect, if another loop watches it.
+  bool unwatch(smg_watch* watch);
   void set_timer(smg_timer* timer, std::uint64_t due);
   void clear_timer(smg_timer* timer);
   void post(smg_task* task);  // any thread
   void defer(smg_task* task);
   // Runs the task as soon as the running call-back returns. REQUIRES: not handed over already.
   void at_return(smg_task* task);
+
+  // Any thread. Makes a task that is zero ready for post() or defer(); false if it is waiting
+  // already, on whatever loop. Those two do not ask: the host knows what it has posted.
+  static bool claim(smg_task* task);
 
   smg_buffer scratch() { return {scratch_.get(), kScratchSize}; }
 
@@ -57,6 +63,7 @@ class Loop {
   void run_timers();
   void run_posted();
   void run_deferred();
+  void run_list(smg_task* list);
   void drain_returns();
 
   std::uint32_t index_;
@@ -66,12 +73,12 @@ class Loop {
   std::uint64_t tick_ = 0;  // last tick whose slot was run
   std::array<smg_timer*, kSlots> slots_{};
   std::array<std::uint64_t, kSlots / 64> occupied_{};
-  smg_task* returns_ = nullptr;
-  smg_task* deferred_ = nullptr;
-  smg_task** deferred_tail_ = &deferred_;
+  smg_task* returns_;
+  smg_task* deferred_;
+  smg_task* deferred_last_ = nullptr;
   std::unique_ptr<char[]> scratch_;
   std::atomic<bool> stopping_{false};
-  alignas(64) std::atomic<smg_task*> posted_{nullptr};
+  alignas(64) std::atomic<smg_task*> posted_;
 };
 
 }  // namespace smg

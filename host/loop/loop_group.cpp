@@ -40,16 +40,20 @@ void LoopGroup::run_on(std::uint32_t index, std::function<void()> fn) {
     std::function<void()> fn;
     std::promise<void> done;
   };
-  auto* call = new Call;  // deletes itself: the waiter may be gone before set_value() returns
+  auto* call = new Call{};  // deletes itself: the waiter may be gone before set_value() returns
   call->fn = std::move(fn);
   call->run = [](smg_task* task) {
     std::unique_ptr<Call> self(static_cast<Call*>(task));
-    self->fn();
-    self->done.set_value();
+    try {
+      self->fn();
+      self->done.set_value();
+    } catch (...) {
+      self->done.set_exception(std::current_exception());
+    }
   };
   auto done = call->done.get_future();
   loops_[index]->post(call);
-  done.wait();
+  done.get();
 }
 
 std::uint32_t available_cpus() {

@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "host/plugin/fault_meter.hpp"
+
 namespace smg {
 namespace {
 
@@ -23,11 +25,15 @@ bool literal(const std::string& name, smg_address& address) {
   return false;
 }
 
-void answer(smg_resolved_fn fn, void* context, std::vector<smg_address> addresses,
-            std::uint16_t port, const std::string& detail) {
+void answer(smg_resolved_fn fn, void* context, std::uint32_t caller,
+            std::vector<smg_address> addresses, std::uint16_t port, const std::string& detail) {
   for (auto& address : addresses) address.port = port;
-  fn(context, addresses.data(), static_cast<std::uint32_t>(addresses.size()),
-     {detail.data(), detail.size()});
+  try {
+    fn(context, addresses.data(), static_cast<std::uint32_t>(addresses.size()),
+       {detail.data(), detail.size()});
+  } catch (...) {
+    FaultMeter::count_exception_at(caller, "the answer of resolve");
+  }
 }
 
 }  // namespace
@@ -40,6 +46,7 @@ struct Resolver::Query : smg_task {
   std::uint32_t loop;
   smg_resolved_fn fn;
   void* context;
+  std::uint32_t caller;
   Answer result;
 };
 
@@ -63,11 +70,11 @@ Resolver::~Resolver() {
 }
 
 std::uint64_t Resolver::resolve(std::string_view name, std::uint16_t port, smg_resolved_fn fn,
-                                void* context) {
+                                void* context, std::uint32_t caller) {
   smg_address address;
   const std::string key(name);
   if (literal(key, address)) {
-    answer(fn, context, {address}, port, {});
+    answer(fn, context, caller, {address}, port, {});
     return 0;
   }
   std::unique_lock lock(mutex_);
@@ -75,7 +82,7 @@ std::uint64_t Resolver::resolve(std::string_view name, std::uint16_t port, smg_r
       known != kept_.end() && Loop::clock() < known->second.until) {
     const Answer copy = known->second;
     lock.unlock();
-    answer(fn, context, copy.addresses, port, copy.detail);
+    answer(fn, context, caller, copy.addresses, port, copy.detail);
     return 0;
   }
   auto* query = new Query{};
@@ -87,15 +94,21 @@ std::uint64_t Resolver::resolve(std::string_view name, std::uint16_t port, smg_r
   query->loop = Loop::current()->index();
   query->fn = fn;
   query->context = context;
+  query->caller = caller;
   asked_.emplace(query->handle, query);
   queue_.push_back(query);
   wake_.notify_one();
   return query->handle;
 }
 
-void Resolver::cancel(std::uint64_t handle) {
+bool Resolver::cancel(std::uint64_t handle) {
+  const Loop* const loop = Loop::current();
   const std::lock_guard lock(mutex_);
-  if (const auto found = asked_.find(handle); found != asked_.end()) found->second->fn = nullptr;
+  const auto found = asked_.find(handle);
+  if (found == asked_.end()) return loop != nullptr;
+  if (loop == nullptr || loop->index() != found->second->loop) return false;
+  found->second->fn = nullptr;
+  return true;
 }
 
 void Resolver::work() {
@@ -152,9 +165,9 @@ void Resolver::deliver(smg_task* task) {
     const std::lock_guard lock(query->owner->mutex_);
     query->owner->asked_.erase(query->handle);
   }
-  if (query->fn != nullptr) {
-    answer(query->fn, query->context, query->result.addresses, query->port, query->result.detail);
-  }
+  if (query->fn == nullptr) return;
+  answer(query->fn, query->context, query->caller, query->result.addresses, query->port,
+         query->result.detail);
 }
 
 }  // namespace smg

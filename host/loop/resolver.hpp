@@ -29,10 +29,12 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
 
   // [loop] 0: answered from within the call (literals, kept answers). Else a handle for cancel().
+  // `caller`: number of the FaultMeter that is to blame for what `fn` throws.
   std::uint64_t resolve(std::string_view name, std::uint16_t port, smg_resolved_fn fn,
-                        void* context);
-  // [loop] The one that asked. No call follows. Idempotent.
-  void cancel(std::uint64_t handle);
+                        void* context, std::uint32_t caller = 0);
+  // [loop] The one that asked; false, and without effect, on any other thread. No call follows.
+  // Idempotent.
+  bool cancel(std::uint64_t handle);
 
  private:
   struct Answer {

@@ -262,7 +262,7 @@ inline constexpr FamilyDescriptor kPdAdmissionSheds{
 // ---- The gateway about itself.
 inline constexpr FamilyDescriptor kPluginFaults{"smg_plugin_faults_total",
                                                 MetricType::kCounter,
-                                                "Calls that a plugin answered wrongly",
+                                                "Calls of a plugin, or to one, that broke the rules",
                                                 {"plugin", "kind"}};
 inline constexpr FamilyDescriptor kPluginGeneration{
     "smg_plugin_generation",
@@ -279,6 +279,11 @@ inline constexpr FamilyDescriptor kPluginReloadDuration{
     MetricType::kHistogram,
     "Time that the steps of reloads took which did not fail",
     {"step"}};
+inline constexpr FamilyDescriptor kPluginFenced{
+    "smg_plugin_fenced",
+    MetricType::kGauge,
+    "Instances of a plugin whose role was given to a default after too many faults",
+    {"kind", "plugin"}};
 inline constexpr FamilyDescriptor kBusEventsDropped{"smg_bus_events_dropped_total",
                                                     MetricType::kCounter,
                                                     "Events lost by a subscriber that was too slow",

@@ -28,6 +28,7 @@ HostServices HostServices::basic() {
 HostContext::HostContext(const HostServices& services, std::string instance, PluginOptions options)
     : services_(services),
       instance_(std::move(instance)),
+      faults_(services_, instance_),
       options_(std::move(options)),
       host_{sizeof(smg_host), 0, this, find_service} {
   for (const auto& [name, value] : options_) {
@@ -53,29 +54,36 @@ const std::vector<smg_view>* HostContext::list(std::string_view name) const {
 }
 
 std::uint64_t HostContext::subscribe(std::uint64_t types, smg_event_fn fn, void* context) {
+  static constexpr auto kHear = [](void* listener, const smg_event* event) {
+    // A copy: the call may end the subscription.
+    const Listener to = *static_cast<const Listener*>(listener);
+    guarded(to.faults, "an event function", [&] { to.fn(to.context, event); });
+  };
+  auto listener = std::make_unique<Listener>(Listener{fn, context, &faults_});
   const std::lock_guard lock(mutex_);
-  const std::uint64_t subscription =
-      services_.bus->subscribe({.name = instance_, .types = types, .fn = fn, .context = context});
-  subscriptions_.insert(subscription);
+  const std::uint64_t subscription = services_.bus->subscribe(
+      {.name = instance_, .types = types, .fn = kHear, .context = listener.get()});
+  subscriptions_.emplace(subscription, std::move(listener));
   return subscription;
 }
 
 void HostContext::unsubscribe(std::uint64_t subscription) {
+  decltype(subscriptions_)::node_type removed;
   {
     const std::lock_guard lock(mutex_);
-    if (subscriptions_.erase(subscription) == 0) return;
+    removed = subscriptions_.extract(subscription);
   }
   // Without the lock: it waits for a call in progress, which may subscribe.
-  services_.bus->unsubscribe(subscription);
+  if (!removed.empty()) services_.bus->unsubscribe(subscription);
 }
 
 void HostContext::unsubscribe_all() {
-  std::set<std::uint64_t> all;
+  decltype(subscriptions_) all;
   {
     const std::lock_guard lock(mutex_);
     all.swap(subscriptions_);
   }
-  for (const std::uint64_t subscription : all) services_.bus->unsubscribe(subscription);
+  for (const auto& [subscription, listener] : all) services_.bus->unsubscribe(subscription);
 }
 
 }  // namespace smg

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "host/bus/bus.hpp"
 #include "host/config/option_value.hpp"
 #include "host/metrics/metrics.hpp"
+#include "host/plugin/fault_meter.hpp"
 #include "smg/host.h"
 
 namespace spdlog {
@@ -38,6 +38,7 @@ struct HostServices {
   const smg_resolve_service* resolve = nullptr;
   const smg_fleet_service* fleet = nullptr;
   void* gateway = nullptr;  // for the three tables above
+  FaultLimits fault_limits;
 
   // System clocks and the default logger, nothing else.
   static HostServices basic();
@@ -54,6 +55,7 @@ class HostContext {
   const smg_host* host() const { return &host_; }
   const HostServices& services() const { return services_; }
   const std::string& instance() const { return instance_; }
+  FaultMeter& faults() { return faults_; }
 
   const OptionValue* option(std::string_view name) const;
   // The views of a list option, or nullptr.
@@ -65,12 +67,20 @@ class HostContext {
   void unsubscribe_all();
 
  private:
+  // What the bus is given instead of the plugin's own function, so that its exceptions are caught.
+  struct Listener {
+    smg_event_fn fn;
+    void* context;
+    FaultMeter* faults;
+  };
+
   const HostServices services_;
   const std::string instance_;
+  FaultMeter faults_;
   const PluginOptions options_;
   std::map<std::string, std::vector<smg_view>, std::less<>> lists_;
   std::mutex mutex_;
-  std::set<std::uint64_t> subscriptions_;
+  std::map<std::uint64_t, std::unique_ptr<Listener>> subscriptions_;
   smg_host host_;
 };
 

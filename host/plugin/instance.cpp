@@ -35,6 +35,8 @@ std::unique_ptr<PluginInstance> PluginInstance::create(std::shared_ptr<const Plu
     detail = valid_utf8({room.data(), std::min<std::size_t>(room.size(), report.size)});
   } catch (const std::exception& exception) {
     detail = std::string("it threw an exception, which no plugin may: ") + exception.what();
+  } catch (...) {
+    detail = "it threw something, which no plugin may";
   }
   if (status != SMG_OK) {
     error = instance->context_.instance() + " cannot be created: " +
@@ -48,17 +50,16 @@ std::unique_ptr<PluginInstance> PluginInstance::create(std::shared_ptr<const Plu
 PluginInstance::~PluginInstance() {
   context_.unsubscribe_all();
   if (!created_) return;
-  switch (plugin_->kind()) {
-    case SMG_KIND_POLICY:
-      policy().destroy(self_);
-      break;
-    case SMG_KIND_TRANSPORT:
-      transport().destroy(self_);
-      break;
-    default:
-      monitor().destroy(self_);
-      break;
-  }
+  guarded(&faults(), "destroy", [this] {
+    switch (plugin_->kind()) {
+      case SMG_KIND_POLICY:
+        return policy().destroy(self_);
+      case SMG_KIND_TRANSPORT:
+        return transport().destroy(self_);
+      default:
+        return monitor().destroy(self_);
+    }
+  });
 }
 
 smg_status PluginInstance::create_self(const smg_sink* sink, smg_error* error) {

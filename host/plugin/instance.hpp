@@ -28,6 +28,7 @@ class PluginInstance {
   void* self() const { return self_; }
   const smg_host* host() const { return context_.host(); }
   const Plugin& plugin() const { return *plugin_; }
+  FaultMeter& faults() { return context_.faults(); }
   // REQUIRES: of that kind.
   const smg_policy_api& policy() const { return plugin_->policy(); }
   const smg_transport_api& transport() const { return plugin_->transport(); }

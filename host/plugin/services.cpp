@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -5,7 +6,9 @@
 #include <span>
 #include <string>
 
+#include "host/base/plausible.hpp"
 #include "host/base/views.hpp"
+#include "host/bus/event_copy.hpp"
 #include "host/metrics/utf8.hpp"
 #include "host/plugin/host_context.hpp"
 
@@ -30,7 +33,10 @@ spdlog::level::level_enum log_level(std::uint32_t level) {
 }
 
 void log_write(const smg_host* host, std::uint32_t level, smg_view line) noexcept {
-  const HostContext& context = context_of(host);
+  HostContext& context = context_of(host);
+  if (line.data == nullptr && line.size > 0) {
+    return context.faults().count(Fault::bad_call, "log.write was given a text that cannot be");
+  }
   if (!context.services().logger->should_log(log_level(level))) return;
   // One call is one line, whatever the text came from.
   std::string clean = valid_utf8(text(line), kMaxLine);
@@ -58,9 +64,18 @@ constexpr smg_clock_service kClock{sizeof(smg_clock_service), 0, clock_now, cloc
 
 // ---- options
 
+// False, and counted, if it can be no name.
+bool plausible_name(const smg_host* host, smg_view name) {
+  if (plausible(name)) return true;
+  context_of(host).faults().count(Fault::bad_call,
+                                  "a service was given a name that cannot be: no pointer or size");
+  return false;
+}
+
 // SMG_E_INVALID: the option has another type.
 template <typename T>
 smg_status typed_option(const smg_host* host, smg_view name, const T*& value) {
+  if (!plausible_name(host, name)) return SMG_E_INVALID;
   const OptionValue* const option = context_of(host).option(text(name));
   if (option == nullptr) return SMG_E_NOT_FOUND;
   value = std::get_if<T>(option);
@@ -98,6 +113,7 @@ smg_status get_string(const smg_host* host, smg_view name, smg_view* value) noex
 smg_status get_list(const smg_host* host, smg_view name, const smg_view** values,
                     std::uint32_t* count) noexcept {
   const HostContext& context = context_of(host);
+  if (!plausible_name(host, name)) return SMG_E_INVALID;
   if (context.option(text(name)) == nullptr) return SMG_E_NOT_FOUND;
   const auto* const list = context.list(text(name));
   if (list == nullptr) return SMG_E_INVALID;
@@ -114,6 +130,7 @@ constexpr smg_options_service kOptions{
 smg_status metrics_family(const smg_host* host, std::uint32_t type, smg_view name, smg_view help,
                           const smg_view* labels, std::uint32_t label_count, const double* bounds,
                           std::uint32_t bound_count, std::uint64_t* family) noexcept {
+  if (!plausible_name(host, name) || !plausible_name(host, help)) return SMG_E_INVALID;
   FamilyDescriptor descriptor{.name = text(name), .help = text(help)};
   if (type < SMG_METRIC_COUNTER || type > SMG_METRIC_HISTOGRAM) return SMG_E_INVALID;
   if (label_count > FamilyDescriptor::kMaxLabels) return SMG_E_LIMIT;
@@ -121,8 +138,11 @@ smg_status metrics_family(const smg_host* host, std::uint32_t type, smg_view nam
                     : type == SMG_METRIC_GAUGE ? MetricType::kGauge
                                                : MetricType::kHistogram;
   for (std::uint32_t i = 0; i < label_count; ++i) {
-    if (labels[i].size == 0) return SMG_E_INVALID;
+    if (labels[i].size == 0 || !plausible_name(host, labels[i])) return SMG_E_INVALID;
     descriptor.labels[i] = text(labels[i]);
+  }
+  if (bound_count > Metrics::kMaxBounds || (bounds == nullptr && bound_count > 0)) {
+    return SMG_E_LIMIT;
   }
   descriptor.bounds = {bounds, bound_count};
 
@@ -138,14 +158,17 @@ smg_status metrics_family(const smg_host* host, std::uint32_t type, smg_view nam
   return SMG_OK;
 }
 
-smg_status metrics_series(const smg_host* /*host*/, std::uint64_t family, const smg_view* values,
+smg_status metrics_series(const smg_host* host, std::uint64_t family, const smg_view* values,
                           std::uint32_t value_count, std::uint64_t* series) noexcept {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): handles of the C ABI are numbers
   auto* const known = reinterpret_cast<Family*>(static_cast<std::uintptr_t>(family));
   if (known == nullptr) return SMG_E_NOT_FOUND;
   if (value_count != known->labels().size()) return SMG_E_INVALID;
   std::array<std::string_view, FamilyDescriptor::kMaxLabels> texts;
-  for (std::uint32_t i = 0; i < value_count; ++i) texts[i] = text(values[i]);
+  for (std::uint32_t i = 0; i < value_count; ++i) {
+    if (!plausible_name(host, values[i])) return SMG_E_INVALID;
+    texts[i] = text(values[i]);
+  }
   *series = known->with(std::span<const std::string_view>(texts.data(), value_count)).id();
   return SMG_OK;
 }
@@ -174,19 +197,24 @@ constexpr smg_metrics_service kMetrics{sizeof(smg_metrics_service),
 // ---- bus
 
 void bus_publish(const smg_host* host, const smg_event* event) noexcept {
-  const HostContext& context = context_of(host);
-  if (event->struct_size >= sizeof(smg_event) && event->type > 0 &&
-      event->type < SMG_EVENT_TYPE_COUNT) {
+  HostContext& context = context_of(host);
+  if (event != nullptr && plausible(*event)) {
     context.services().bus->publish(*event);
-  } else {
-    context.services().logger->warn("{}: published an event of type {} and size {}, which is none",
-                                    context.instance(), event->type, event->struct_size);
+    return;
   }
+  std::array<char, 120> text;
+  const auto end = fmt::format_to_n(
+      text.data(), text.size(), "published an event of type {} and size {}, which cannot be",
+      event == nullptr ? 0 : event->type, event == nullptr ? 0 : event->struct_size);
+  context.faults().count(Fault::bad_call,
+                         {text.data(), std::min<std::size_t>(end.size, text.size())});
 }
 
 std::uint64_t bus_subscribe(const smg_host* host, std::uint64_t types, smg_event_fn fn,
                             void* context) noexcept {
-  return fn == nullptr ? 0 : context_of(host).subscribe(types, fn, context);
+  if (fn != nullptr) return context_of(host).subscribe(types, fn, context);
+  context_of(host).faults().count(Fault::bad_call, "bus.subscribe was given no function");
+  return 0;
 }
 
 void bus_unsubscribe(const smg_host* host, std::uint64_t subscription) noexcept {

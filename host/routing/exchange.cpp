@@ -123,7 +123,6 @@ void Exchange::attempt() {
   const Selection selection = sticky
                                   ? state_.sticky->select(*pool, request, key_, key_hash, may_shed)
                                   : select_worker(*pool, request, may_shed);
-  if (selection.fault != SelectionFault::none) policy.faults.add();
   if (!accept(selection)) return;
   const auto& chosen = pool->members[selection.index];
   // Between a report and this line lie microseconds, but who asked for shedding gets it.
@@ -138,9 +137,7 @@ void Exchange::attempt() {
                   chosen->url(), model_);
   }
   pool->selections.add();
-  if (policy.api->dispatched != nullptr) {
-    policy.api->dispatched(policy.self, &request, &chosen->view());
-  }
+  policy.dispatched(request, chosen->view());
   if (policy.api->completed != nullptr) policy_ = pool->policy;
   routing_key_ = key_hash;
   dispatch(chosen, pool->endpoints[selection.index]);
@@ -240,9 +237,8 @@ void Exchange::dispatch(const std::shared_ptr<Worker>& worker,
   status_ = 0;
   held_bytes_ = 0;
   paused_ = false;
-  stream_number_ = 0;
-  ticket_ = state_.table.insert(this);
-  endpoint->api().start(endpoint->handle(), &request, ticket_, &stream_number_);
+  ticket_ = state_.table.insert(this, *endpoint_);
+  state_.table.start(ticket_, request);
 }
 
 bool Exchange::should_retry(std::uint32_t status) const {
@@ -272,10 +268,8 @@ void Exchange::timer_fired(smg_timer* timer) {
 }
 
 void Exchange::cancel_stream(bool success) {
-  const std::shared_ptr<Endpoint> endpoint = endpoint_;
   dropping_ = false;
-  state_.table.erase(ticket_);
-  endpoint->api().cancel(endpoint->self(), stream_number_);
+  state_.table.cancel(ticket_);
   leave_worker(success);
 }
 
@@ -305,7 +299,7 @@ void Exchange::leave_worker(bool success) {
   state_.connections_active.add(-1);
   if (routing_key_ != 0) worker_->runtime()->keys().leave(routing_key_);
   if (policy_ != nullptr) {
-    policy_->api->completed(policy_->self, &worker_->view(), success ? 1 : 0);
+    policy_->completed(worker_->view(), success);
     policy_.reset();
   }
   worker_.reset();

@@ -96,7 +96,6 @@ class Exchange final : public StreamEvents {
   std::unique_ptr<RerankTerms> rerank_;
   std::unique_ptr<Bytes> answer_;  // rerank: the worker's answer so far
   std::uint64_t ticket_ = 0;
-  std::uint64_t stream_number_ = 0;
   std::uint64_t started_ = 0;
   std::uint64_t routing_key_ = 0;  // hash of the running attempt's key; 0: none
   std::uint64_t held_bytes_ = 0;   // or dropped, of the running attempt's answer

@@ -228,7 +228,7 @@ void Exchange::count_final(std::uint32_t status) {
 void Exchange::client_drained() {
   if (!paused_ || worker_ == nullptr) return;
   paused_ = false;
-  endpoint_->api().resume(endpoint_->self(), stream_number_);
+  state_.table.resume(ticket_);
 }
 
 }  // namespace smg

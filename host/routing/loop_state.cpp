@@ -13,7 +13,7 @@ LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_famili
       config(configuration),
       sticky(sticky_keys),
       request_timeout(seconds_to_ns(configuration.server.request_timeout_secs)),
-      table(families.plugin_faults.with({"transport", "late_call"})),
+      table(of.index()),
       random(Loop::clock() ^ (std::uint64_t{of.index()} << 56)),
       client_abort_upload(families.http_client_aborts.with({"upload"})),
       client_abort_waiting(families.http_client_aborts.with({"waiting"})),

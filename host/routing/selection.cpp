@@ -1,5 +1,9 @@
 #include "host/routing/selection.hpp"
 
+#include <time.h>
+
+#include <string_view>
+
 namespace smg {
 namespace {
 
@@ -25,12 +29,38 @@ bool is_ready(std::uint32_t state) {
          (state & SMG_STATE_BREAKER_OPEN) == 0;
 }
 
+// What the policy may take. It grows with the text, which it may have to read.
+std::uint64_t select_budget(const smg_policy_request& request) {
+  return 100'000'000 + 20 * (request.text.size + request.token_count * sizeof(std::uint32_t));
+}
+
+// Some milliseconds coarse, which is fine enough for such a budget, and a quarter of the price.
+std::uint64_t coarse_clock() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
 // True if the worker was out of routing before the policy was asked. A veto that lands while it
 // thinks, or is just being written, is nobody's fault: then the epoch is odd or has moved by the
 // time the new word is seen.
 bool is_stale(const smg_pool& pool, std::uint32_t index, std::uint64_t epoch) {
   const std::uint32_t state = __atomic_load_n(&pool.live[index]->state, __ATOMIC_ACQUIRE);
   return smg_state_eligible(state) == 0 && epoch % 2 == 0 && smg_pool_epoch(&pool) == epoch;
+}
+
+constexpr std::string_view kFaultTexts[] = {
+    "", "select answered an index that is not in the pool",
+    "select answered a worker that is not eligible",
+    "select answered a status that is neither SMG_OK nor SMG_NO_CHOICE"};
+
+SelectionFault fault_of(const smg_pool& pool, smg_status status, std::uint32_t index,
+                        std::uint64_t epoch) {
+  if (status == SMG_NO_CHOICE) return SelectionFault::none;
+  if (status != SMG_OK) return SelectionFault::failed;
+  if (index >= pool.count) return SelectionFault::bad_index;
+  return is_stale(pool, index, epoch) ? SelectionFault::ineligible : SelectionFault::none;
 }
 
 }  // namespace
@@ -72,30 +102,37 @@ Selection without_eligible(const smg_pool& pool, bool shed, std::uint64_t random
 
 Selection select_worker(const Pool& pool, const smg_policy_request& request, bool shed) {
   Selection result;
-  const std::uint64_t epoch = smg_pool_epoch(&pool.view);
+  const PolicyRef& policy = *pool.policy;
   std::uint32_t index = Selection::kNone;
-  const smg_status status =
-      pool.policy->api->select(pool.policy->self, &request, &pool.view, &index);
-  if (status == SMG_OK) {
-    if (index < pool.view.count && smg_pool_eligible(&pool.view, index) != 0) {
+  smg_status status = SMG_OK;
+  const bool fenced = policy.fenced();
+  if (!fenced) {
+    const std::uint64_t epoch = smg_pool_epoch(&pool.view);
+    const std::uint64_t begun = coarse_clock();
+    const bool answered = guarded(policy.faults, "select", [&] {
+      status = policy.api->select(policy.self, &request, &pool.view, &index);
+    });
+    if (coarse_clock() - begun > select_budget(request)) {
+      policy.fault(Fault::slow_select, "select took longer than 100 ms and 20 ns a byte of text");
+    }
+    if (answered && status == SMG_OK && index < pool.view.count &&
+        smg_pool_eligible(&pool.view, index) != 0) {
       result.index = index;
       result.verdict = Verdict::chosen;
       return result;
     }
-    if (index >= pool.view.count) {
-      result.fault = SelectionFault::bad_index;
-    } else if (is_stale(pool.view, index, epoch)) {
-      result.fault = SelectionFault::ineligible;
+    result.fault =
+        answered ? fault_of(pool.view, status, index, epoch) : SelectionFault::threw;
+    if (answered && result.fault != SelectionFault::none) {
+      policy.fault(Fault::selection, kFaultTexts[static_cast<std::size_t>(result.fault)]);
     }
-  } else if (status != SMG_NO_CHOICE) {
-    result.fault = SelectionFault::failed;
   }
   const std::uint32_t fallback = least_loaded_eligible(pool.view, request.random);
   if (fallback == Selection::kNone) {
     const SelectionFault fault = result.fault;
     result = without_eligible(pool.view, shed, request.random);
     result.fault = fault;
-  } else if (status == SMG_NO_CHOICE) {
+  } else if (result.fault == SelectionFault::none && status == SMG_NO_CHOICE) {
     result.verdict = Verdict::declined;
   } else {
     result.index = fallback;

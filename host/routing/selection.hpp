@@ -1,7 +1,7 @@
 // One choice among a pool's workers, with the rules that no policy has to know.
 //
-// The policy is asked first. It decides among eligible workers only; when there is none, what
-// happens depends on why: workers that are merely vetoed are still workers, so the request is
+// The policy is asked first, unless it is fenced, and what it does wrong is counted. It decides
+// among eligible workers only; when there is none, what happens depends on why: workers that are merely vetoed are still workers, so the request is
 // steered to the least loaded of them, or shed where that is asked for.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace smg {
 
 // What was wrong with a policy's answer.
-enum class SelectionFault : std::uint8_t { none, bad_index, ineligible, failed };
+enum class SelectionFault : std::uint8_t { none, bad_index, ineligible, failed, threw };
 
 enum class Verdict : std::uint8_t {
   chosen,            // by the policy, or the least loaded after a fault of it
