@@ -138,9 +138,6 @@ bool fill_by_type(const smg_event& source, Block& block) {
   }
 }
 
-bool plausible_payload(const smg_event&) {
-  return true;
-}
 bool plausible_payload(const smg_event_change& change) {
   return plausible(change.subject) && plausible(change.text);
 }

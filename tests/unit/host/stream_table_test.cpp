@@ -16,29 +16,38 @@ struct Stream final : StreamEvents {
   std::size_t bytes = 0;
 };
 
+// An endpoint that nobody is asked at.
+struct Nowhere {
+  smg_transport_api api{};
+  TransportRef transport{&api, nullptr, {}, nullptr};
+  Endpoint endpoint{transport, nullptr, nullptr, nullptr};
+};
+
 }  // namespace
 
 TEST_CASE("a ticket finds its stream until it is erased, and nothing afterwards") {
+  Nowhere nowhere;
   Stream one, two, three;
-  StreamTable table{Series()};
-  const auto first = table.insert(&one);
-  const auto second = table.insert(&two);
+  StreamTable table{0};
+  const auto first = table.insert(&one, nowhere.endpoint);
+  const auto second = table.insert(&two, nowhere.endpoint);
   CHECK(table.find(first) == &one);
   CHECK(table.find(second) == &two);
   table.erase(first);
   CHECK(table.find(first) == nullptr);
-  const auto third = table.insert(&three);
+  const auto third = table.insert(&three, nowhere.endpoint);
   CHECK(third != first);
   CHECK(table.find(first) == nullptr);
   CHECK(table.find(third) == &three);
 }
 
 TEST_CASE("erasing twice, or a number that never was a ticket, does nothing") {
+  Nowhere nowhere;
   Stream one, two;
-  StreamTable table{Series()};
-  const auto ticket = table.insert(&one);
+  StreamTable table{0};
+  const auto ticket = table.insert(&one, nowhere.endpoint);
   table.erase(ticket);
-  const auto again = table.insert(&two);
+  const auto again = table.insert(&two, nowhere.endpoint);
   table.erase(ticket);
   CHECK(table.find(again) == &two);
   table.erase(0xffffffffffffffffu);
@@ -47,12 +56,15 @@ TEST_CASE("erasing twice, or a number that never was a ticket, does nothing") {
 }
 
 TEST_CASE("the sink reaches the table of the calling thread, and nobody without one") {
+  Nowhere nowhere;
   Stream stream;
   const smg_sink& sink = StreamTable::sink();
   std::uint64_t ticket = 0;
   {
-    StreamTable table{Series()};
-    ticket = table.insert(&stream);
+    StreamTable table{0};
+    ticket = table.insert(&stream, nowhere.endpoint);
+    const smg_response_head head{sizeof head, 200, nullptr, 0, 0, -1};
+    CHECK(sink.head(ticket, &head) == SMG_CONTINUE);
     CHECK(sink.data(ticket, "abc", 3) == SMG_CONTINUE);
     CHECK(stream.bytes == 3);
   }
