@@ -1,5 +1,6 @@
 #include "host/check/limits.hpp"
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -36,19 +37,25 @@ void limit(int what, rlim_t soft, rlim_t hard) {
 
 }  // namespace
 
-void limit_this_process() {
+void limit_memory() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   limit(RLIMIT_CORE, 0, 0);
-  constexpr unsigned kSeconds = SMG_SANITIZED ? 10 * kSmokeSeconds : kSmokeSeconds;
-  limit(RLIMIT_CPU, kSeconds, kSeconds + 1);  // the second one cannot be ignored
-  signal(SIGALRM, SIG_DFL);
-  alarm(kSeconds);
   if constexpr (SMG_SANITIZED) return;
+  // Each further arena would reserve 64 MiB of it.
+  mallopt(M_ARENA_MAX, 2);
   std::uint64_t pages = 0;
   if (std::ifstream("/proc/self/statm") >> pages) {
     const rlim_t most = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + kMemory;
     limit(RLIMIT_AS, most, most);
   }
+}
+
+void limit_this_process() {
+  limit_memory();
+  constexpr unsigned kSeconds = SMG_SANITIZED ? 10 * kSmokeSeconds : kSmokeSeconds;
+  limit(RLIMIT_CPU, kSeconds, kSeconds + 1);  // the second one cannot be ignored
+  signal(SIGALRM, SIG_DFL);
+  alarm(kSeconds);
 }
 
 }  // namespace smg::check

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "host/base/views.hpp"
@@ -91,6 +92,11 @@ LocalRequest::LocalRequest(std::string path, std::string body)
   view_.body_count = 1;
   view_.body_size = body_.size();
   view_.request_id = smg::view("check");
+}
+
+void LocalRequest::spoil() {
+  std::memset(static_cast<void*>(&view_), 0xfe, sizeof view_);
+  body_.assign(body_.size(), '\xfe');
 }
 
 void* open_endpoint(const PluginInstance& instance, const LocalWorker& worker,

@@ -59,6 +59,8 @@ class LocalRequest {
   LocalRequest(const LocalRequest&) = delete;
   LocalRequest& operator=(const LocalRequest&) = delete;
   smg_request& view() { return view_; }
+  // What a transport must not look at any more is unreadable from now on.
+  void spoil();
 
  private:
   std::string path_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "host/check/command.hpp"
+#include "host/check/report.hpp"
 #include "host/check/smoke.hpp"
 
 int main(int count, char** words) {
@@ -21,6 +22,5 @@ int main(int count, char** words) {
     return 0;
   }
   if (command.smoke) smoke({command.file, command.options_file, command.verdict_fd});
-  std::cerr << "smg-plugin-check: only --smoke is there yet\n";
-  return 2;
+  return report(command);
 }

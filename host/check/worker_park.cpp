@@ -1,6 +1,9 @@
 #include "host/check/worker_park.hpp"
 
+#include <sys/mman.h>
+
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "host/base/views.hpp"
@@ -31,9 +34,25 @@ constexpr char kModel[] = "m";
 
 }  // namespace
 
+ParkedPool::ParkedPool(const WorkerPark& park, std::size_t count)
+    : keep_unreadable_(park.keep_unreadable_),
+      bytes_(sizeof(smg_pool) + 2 * count * sizeof(void*)),
+      pages_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+  if (pages_ == MAP_FAILED) throw std::bad_alloc();
+  view_ = new (pages_) smg_pool{};
+}
+
+ParkedPool::~ParkedPool() {
+  if (keep_unreadable_) {
+    mprotect(pages_, bytes_, PROT_NONE);
+  } else {
+    munmap(pages_, bytes_);
+  }
+}
+
 bool ParkedPool::any_eligible() const {
-  for (std::uint32_t i = 0; i < view_.count; ++i) {
-    if (smg_pool_eligible(&view_, i) != 0) return true;
+  for (std::uint32_t i = 0; i < view_->count; ++i) {
+    if (smg_pool_eligible(view_, i) != 0) return true;
   }
   return false;
 }
@@ -87,15 +106,17 @@ void WorkerPark::stir(Random& random) {
 }
 
 std::unique_ptr<ParkedPool> WorkerPark::pool(const std::vector<std::uint32_t>& numbers) {
-  auto pool = std::make_unique<ParkedPool>();
-  for (const std::uint32_t number : numbers) {
-    pool->workers_.push_back(&members_[number].worker);
-    pool->live_.push_back(&members_[number].live);
+  const std::size_t count = numbers.size();
+  std::unique_ptr<ParkedPool> pool(new ParkedPool(*this, count));
+  auto** const workers = reinterpret_cast<const smg_worker**>(pool->view_ + 1);
+  auto** const live = reinterpret_cast<const smg_worker_live**>(workers + count);
+  for (std::size_t i = 0; i < count; ++i) {
+    workers[i] = &members_[numbers[i]].worker;
+    live[i] = &members_[numbers[i]].live;
   }
-  pool->view_ = {sizeof(smg_pool),      static_cast<std::uint32_t>(numbers.size()),
-                 pool->workers_.data(), pool->live_.data(),
-                 ++generation_,         &epoch_,
-                 smg::view(kModel)};
+  *pool->view_ = {
+      sizeof(smg_pool), static_cast<std::uint32_t>(count), workers, live, ++generation_, &epoch_,
+      smg::view(kModel)};
   return pool;
 }
 

@@ -1,8 +1,8 @@
 // Workers and pools as policies see them, whose state the checks set.
 //
 // As the registry does it: an epoch is counted before and after each change of a state word, and
-// every pool has a generation that no other had. State may be set on one thread while others
-// select.
+// every pool has a generation that no other had. A park outlives its pools. State may be set on one
+// thread while others select.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,25 @@ namespace smg::check {
 
 class WorkerPark;
 
+// All that a policy may read through the pool lies in pages of its own.
 class ParkedPool {
  public:
-  const smg_pool& view() const { return view_; }
+  ~ParkedPool();
+  ParkedPool(const ParkedPool&) = delete;
+  ParkedPool& operator=(const ParkedPool&) = delete;
+
+  const smg_pool& view() const { return *view_; }
   // At least one of them may be chosen.
   bool any_eligible() const;
 
  private:
   friend class WorkerPark;
-  std::vector<const smg_worker*> workers_;
-  std::vector<const smg_worker_live*> live_;
-  smg_pool view_{};
+  ParkedPool(const WorkerPark& park, std::size_t count);
+
+  const bool& keep_unreadable_;
+  std::size_t bytes_;
+  void* pages_;
+  smg_pool* view_;
 };
 
 class WorkerPark {
@@ -42,6 +50,8 @@ class WorkerPark {
   std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
   const smg_worker& worker(std::uint32_t number) const { return members_[number].worker; }
   void set_state(std::uint32_t number, std::uint32_t state);
+  // From now on a policy that reads a pool after its end crashes. For a few hundred pools.
+  void make_gone_pools_unreadable() { keep_unreadable_ = true; }
   // One worker gets a random state, load or report.
   void stir(Random& random);
   std::unique_ptr<ParkedPool> pool(const std::vector<std::uint32_t>& numbers);
@@ -57,6 +67,8 @@ class WorkerPark {
     smg_worker worker{};
   };
 
+  friend class ParkedPool;
+  bool keep_unreadable_ = false;
   std::deque<Member> members_;  // addresses stay
   std::uint64_t generation_ = 0;
   std::uint64_t epoch_ = 2;
