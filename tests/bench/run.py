@@ -12,6 +12,7 @@ import fleet_suite
 import micro_suite
 import policies_suite
 import proxy_suite
+import reload_suite
 import selection_suite
 import soak_suite
 import streams_suite
@@ -23,6 +24,7 @@ SUITES = {
     "fleet": fleet_suite.run,
     "soak": soak_suite.run,
     "policies": policies_suite.run,
+    "reload": reload_suite.run,
     "selection": selection_suite.run,
     "micro": micro_suite.run,
 }
@@ -36,7 +38,7 @@ def parse(arguments):
     parser.add_argument(
         "--rounds",
         type=int,
-        help="rounds of the proxy, streams and fleet suites [5, with --quick 1] and of the policies suite [3, with --quick 1]",
+        help="rounds of the proxy, streams and fleet suites [5, with --quick 1], of policies and reload [3, with --quick 1]",
     )
     parser.add_argument("--quick", action="store_true", help="1 round with short windows, 1 to 2 minutes")
     parser.add_argument("--minutes", type=float, default=20, help="how long the soak lasts [%(default)s]")
@@ -56,9 +58,9 @@ def parse(arguments):
     parser.add_argument("--body-bytes", type=int, default=1024, help="size of a request's body [%(default)s]")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release", help="build directory [build/release]")
     parser.add_argument("--smg", type=Path, help="gateway to measure [that of the build directory]")
-    parser.add_argument("--output", type=Path, help="raw figures of these two suites [build/bench/SUITE.json]")
+    parser.add_argument("--output", type=Path, help="raw figures of suites that keep them [build/bench/SUITE.json]")
     args = parser.parse_args(arguments)
-    args.rounds = args.rounds or (1 if args.quick else 3 if args.suite == "policies" else 5)
+    args.rounds = args.rounds or (1 if args.quick else 3 if args.suite in ("policies", "reload") else 5)
     args.output = args.output or ROOT / f"build/bench/{args.suite}.json"
     if args.rounds < 1:
         parser.error(f"--rounds {args.rounds}: must be 1 or more")

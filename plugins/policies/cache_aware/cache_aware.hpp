@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "evictor.hpp"
@@ -28,6 +29,7 @@
 #include "smg/cpp/eligible.hpp"
 #include "smg/cpp/policy.hpp"
 #include "spill_gate.hpp"
+#include "state.hpp"
 
 namespace cache_aware {
 
@@ -44,7 +46,18 @@ class CacheAware {
   }
   void on_event(const smg_event& event) noexcept;
 
-  // For tests, and for a hand-over of the state.
+  // Trees, placements and engines' blocks; what the expected wait has been told lately is not worth
+  // it.
+  static constexpr std::string_view kStateFormat = cache_aware::kStateFormat;
+  void export_state(smg::StateWriter& writer) const {
+    export_models(models_, settings_, clock_.now(), writer);
+  }
+  void import_state(std::string_view format, std::string_view state) {
+    smg::require_format(format, kStateFormat);
+    import_models(state, settings_, models_, clock_.now());
+  }
+
+  // For tests.
   const Models& models() const { return models_; }
 
  private:

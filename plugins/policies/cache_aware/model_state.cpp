@@ -1,11 +1,14 @@
 #include "model_state.hpp"
 
+#include <utility>
+
 #include "smg/cpp/view.hpp"
 
 namespace cache_aware {
 
-ModelState::ModelState(const Settings& settings, const ModelGauges& gauges)
-    : tokens(settings.block_size),
+ModelState::ModelState(std::string model, const Settings& settings, const ModelGauges& gauges)
+    : name(std::move(model)),
+      tokens(settings.block_size),
       placement(tenants, settings.cache_ttl),
       index(tenants),
       max_tree_size_(settings.max_tree_size),
@@ -37,6 +40,13 @@ void ModelState::drop() {
     if (member.present) leave(member);
   }
   clean_up(0);
+}
+
+void ModelState::forget() {
+  strings.evict(0);
+  tokens.evict(0);
+  placement.clear();
+  for (const auto& [url, tenant] : tenants.all()) index.cleared(tenant);
 }
 
 void ModelState::join(Member& member, const smg_worker& worker) {

@@ -28,7 +28,7 @@ struct ModelGauges {
 
 class ModelState {
  public:
-  ModelState(const Settings& settings, const ModelGauges& gauges);
+  ModelState(std::string name, const Settings& settings, const ModelGauges& gauges);
 
   // [control] The workers are now those of `pool`; who left is gone from all books at return.
   void set_members(const smg_pool& pool);
@@ -36,6 +36,9 @@ class ModelState {
   void drop();
   // [control]
   Tenant tenant_of(const smg_worker& worker) const;
+
+  // [any] All books empty; the workers stay.
+  void forget();
 
   // [any] What the trees may hold besides, until the next clean-up, is an eighth.
   bool oversized() const {
@@ -45,6 +48,7 @@ class ModelState {
   // [any] Trees to their budget, dead placements out, gauges set.
   void clean_up(uint64_t now);
 
+  const std::string name;
   // Declared in the order of use: the books below ask it who is alive.
   Tenants tenants;
   smg::prefix_tree::StringTree strings;

@@ -58,7 +58,7 @@ void Models::pool_changed(const smg_pool* before, const smg_pool* after) {
   }
   Model& model = models_[name];
   const bool fresh = model.state == nullptr;
-  if (fresh) model.state = std::make_shared<ModelState>(settings_, gauges(name));
+  if (fresh) model.state = std::make_shared<ModelState>(name, settings_, gauges(name));
   model.state->set_members(*after);
   auto map = std::make_shared<const PoolMap>(model.state, *after);
   {

@@ -51,6 +51,10 @@ void Placement::sweep(uint64_t now) {
   remove_everywhere([&](const Holder& holder) { return dead(holder, now); });
 }
 
+void Placement::clear() {
+  remove_everywhere([](const Holder&) { return true; });
+}
+
 template <class Goes>
 void Placement::remove_holders(Entry& entry, Goes goes) {
   const auto end = entry.holders.begin() + entry.count;

@@ -14,6 +14,8 @@
 #include <mutex>
 #include <span>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "tenants.hpp"
 
@@ -53,6 +55,25 @@ class Placement {
 
   // Drops what is dead.
   void sweep(uint64_t now);
+
+  void clear();
+
+  // Calls each(PlacementKey, Tenant, last use) for all holders of all keys, without a lock.
+  template <class Each>
+  void for_each(Each each) const {
+    std::vector<std::pair<PlacementKey, Entry>> entries;
+    for (const Shard& shard : shards_) {
+      {
+        const std::lock_guard lock(shard.mutex);
+        entries.assign(shard.entries.begin(), shard.entries.end());
+      }
+      for (const auto& [key, entry] : entries) {
+        for (uint32_t i = 0; i < entry.count; ++i) {
+          each(key, entry.holders[i].worker, entry.holders[i].last_use);
+        }
+      }
+    }
+  }
 
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }  // keys
   // For tests: walks everything.

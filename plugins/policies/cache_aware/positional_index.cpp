@@ -11,11 +11,7 @@ void PositionalIndex::stored(Tenant worker, const StoredBlocks& blocks, uint32_t
   if (blocks.block_size == 0) return;
   const std::lock_guard lock(write_mutex_);
   if (!tenants_.alive(worker)) return;
-  if (owned_ == nullptr) {
-    owned_ = std::make_unique<Shard[]>(kShards);
-    shards_.store(owned_.get(), std::memory_order_release);
-  }
-  block_size_.store(blocks.block_size, std::memory_order_relaxed);
+  prepare(blocks.block_size);
   Handles& handles = handles_[worker.slot];
   std::optional<uint64_t> before;
   if (blocks.parent) {
@@ -29,10 +25,37 @@ void PositionalIndex::stored(Tenant worker, const StoredBlocks& blocks, uint32_t
         content_hash(blocks.tokens.subspan(i * blocks.block_size, blocks.block_size));
     const uint64_t prefix = before ? prefix_hash(*before, content) : content;
     before = prefix;
-    const auto [handle, fresh] = handles.try_emplace(blocks.engine_hashes[i], prefix);
-    if (!fresh && handle->second != prefix)
-      detach(std::exchange(handle->second, prefix), worker.slot);
-    attach(prefix, worker.slot, now);
+    book(handles, blocks.engine_hashes[i], prefix, worker.slot, now);
+  }
+}
+
+std::vector<BookedBlock> PositionalIndex::blocks_of(Tenant worker) const {
+  std::vector<BookedBlock> blocks;
+  const std::lock_guard lock(write_mutex_);
+  const auto book = handles_.find(worker.slot);
+  if (book == handles_.end() || !tenants_.alive(worker)) return blocks;
+  blocks.reserve(book->second.size());
+  for (const auto& [engine_hash, prefix] : book->second) {
+    const Shard& home = shard(owned_.get(), prefix);
+    const std::shared_lock reading(home.mutex);
+    const auto entry = home.entries.find(prefix);
+    if (entry == home.entries.end()) continue;
+    blocks.push_back(
+        {engine_hash, prefix, entry->second.last_touch.load(std::memory_order_relaxed)});
+  }
+  return blocks;
+}
+
+void PositionalIndex::restore(Tenant worker, uint32_t block_size,
+                              std::span<const BookedBlock> blocks) {
+  if (block_size == 0 || blocks.empty()) return;
+  const std::lock_guard lock(write_mutex_);
+  if (!tenants_.alive(worker)) return;
+  if (size() > 0 && this->block_size() != block_size) return;
+  prepare(block_size);
+  Handles& handles = handles_[worker.slot];
+  for (const BookedBlock& each : blocks) {
+    book(handles, each.engine_hash, each.prefix_hash, worker.slot, each.last_use);
   }
 }
 
@@ -63,6 +86,21 @@ void PositionalIndex::detach_all(uint32_t slot) {
   if (book == handles_.end()) return;
   for (const auto& [hash, prefix] : book->second) detach(prefix, slot);
   handles_.erase(book);
+}
+
+void PositionalIndex::prepare(uint32_t block_size) {
+  if (owned_ == nullptr) {
+    owned_ = std::make_unique<Shard[]>(kShards);
+    shards_.store(owned_.get(), std::memory_order_release);
+  }
+  block_size_.store(block_size, std::memory_order_relaxed);
+}
+
+void PositionalIndex::book(Handles& handles, uint64_t engine_hash, uint64_t prefix, uint32_t slot,
+                           uint32_t now) {
+  const auto [handle, fresh] = handles.try_emplace(engine_hash, prefix);
+  if (!fresh && handle->second != prefix) detach(std::exchange(handle->second, prefix), slot);
+  attach(prefix, slot, now);
 }
 
 void PositionalIndex::attach(uint64_t prefix, uint32_t slot, uint32_t now) {

@@ -12,10 +12,10 @@
 //
 // The map is in shards with a reader-writer lock each, held for one block at a time. Writers (the
 // bus thread that applies events, the control thread that removes a worker, the evictor that
-// prunes) exclude each other by one mutex; find() is for any thread and never takes it. Nothing is
-// allocated before the first block. Workers that are not alive in `tenants` are refused; whoever
-// uses what find() gave checks alive() after it, because a slot may have gone to another worker
-// meanwhile.
+// prunes, restore()) exclude each other by one mutex; find() is for any thread and never takes it.
+// Nothing is allocated before the first block. Workers that are not alive in `tenants` are refused;
+// whoever uses what find() gave checks alive() after it, because a slot may have gone to another
+// worker meanwhile.
 #pragma once
 
 #include <atomic>
@@ -40,6 +40,13 @@ struct StoredBlocks {
   std::optional<uint64_t> parent = {};  // engine hash before the first; none: they begin a prompt
   std::span<const uint32_t> tokens;     // block_size for each; blocks without tokens are left out
   uint32_t block_size = 0;
+};
+
+// A block in the book of a worker.
+struct BookedBlock {
+  uint64_t engine_hash;
+  uint64_t prefix_hash;
+  uint32_t last_use;
 };
 
 struct Overlap {
@@ -71,6 +78,11 @@ class PositionalIndex {
   void cleared(Tenant worker);
   // [control] No trace stays. REQUIRES: the worker is no longer alive.
   void forget(Tenant worker);
+
+  // [any] All blocks of a worker, for another index. Holds up the writers, not find().
+  std::vector<BookedBlock> blocks_of(Tenant worker) const;
+  // [any] Adds what blocks_of() gave. No effect if this index has blocks of another size.
+  void restore(Tenant worker, uint32_t block_size, std::span<const BookedBlock> blocks);
 
   // Of the workers `among`, those with the longest common beginning with `chain`; all others too
   // if `all`. Marks what it looks at as used.
@@ -113,6 +125,8 @@ class PositionalIndex {
   bool narrow(Shard* shards, uint64_t prefix, const SlotBits& among, uint32_t now,
               SlotBits& both) const;
   bool holds(uint64_t prefix, uint32_t slot) const;
+  void prepare(uint32_t block_size);
+  void book(Handles& handles, uint64_t engine_hash, uint64_t prefix, uint32_t slot, uint32_t now);
   void attach(uint64_t prefix, uint32_t slot, uint32_t now);
   void detach(uint64_t prefix, uint32_t slot);
   void detach_all(uint32_t slot);

@@ -3,8 +3,7 @@
 //
 // Books (placement map, positional index) refuse a tenant that is not alive, so a request that was
 // decided on an older pool cannot bring a removed worker back, nor be booked on its successor.
-// add() and remove() on the control thread; find() there and on the bus thread; alive() on any,
-// without a lock.
+// add() and remove() on the control thread; all others on any, alive() without a lock.
 #pragma once
 
 #include <array>
@@ -16,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "tenant.hpp"
 
@@ -57,6 +58,12 @@ class Tenants {
     const Chunk* chunk = chunks_[tenant.slot / kChunk].load(std::memory_order_acquire);
     return chunk != nullptr &&
            (*chunk)[tenant.slot % kChunk].load(std::memory_order_acquire) == tenant.generation;
+  }
+
+  // All there are, by URL.
+  std::vector<std::pair<std::string, Tenant>> all() const {
+    const std::lock_guard lock(mutex_);
+    return {by_url_.begin(), by_url_.end()};
   }
 
   std::optional<Tenant> find(std::string_view url) const {

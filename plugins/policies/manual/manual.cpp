@@ -76,6 +76,16 @@ class Manual {
     indexes_.pool_changed(before, after);
   }
 
+  // Keys with their workers, those that are away as well.
+  static constexpr std::string_view kStateFormat = "manual/1";
+  void export_state(smg::StateWriter& writer) const { keys_.export_state(writer, clock_.now()); }
+  void import_state(std::string_view format, std::string_view state) {
+    smg::require_format(format, kStateFormat);
+    smg::StateReader reader(state);
+    keys_.import_state(reader, clock_.now());
+    entries_.set(static_cast<double>(keys_.size()));
+  }
+
  private:
   // Entries that one turn of the control loop removes: a fraction of a millisecond.
   static constexpr std::size_t kSlice = 2048;

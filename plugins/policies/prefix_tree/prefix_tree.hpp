@@ -16,11 +16,13 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "epoch.hpp"
 #include "leaf_queue.hpp"
+#include "smg/cpp/handover.hpp"
 #include "smg/cpp/random.hpp"
 #include "structure.hpp"
 #include "tenant.hpp"
@@ -72,6 +74,16 @@ class PrefixTree {
   // Takes the least recently used leaves from their holders until size() <= budget. Returns the
   // units that went. Other threads go on meanwhile.
   uint64_t evict(uint64_t budget);
+
+  // Writes all that tenants with a number hold: number_of(Tenant) -> std::optional<uint32_t>. Other
+  // threads go on meanwhile; what they change may be in it or not.
+  template <class NumberOf>
+  void export_state(StateWriter& writer, NumberOf number_of) const;
+
+  // Adds what export_state() wrote. The tenant with number i is now tenants[i], or nobody if it is
+  // not one of this tree's: what only such held is left out. Throws smg::Error if the state is
+  // damaged; what had come before stays. Blocks all changes meanwhile.
+  void import_state(StateReader& reader, std::span<const Tenant> tenants);
 
   // Units, once for each holder.
   uint64_t size() const { return nodes_.books().total(); }
@@ -135,6 +147,10 @@ class PrefixTree {
   uint64_t drop_next(LeafQueue& queue);
   void free_garbage();
 
+  using HolderList = std::vector<std::pair<uint64_t, uint64_t>>;  // words of tenants, epochs
+  HolderList import_holders(StateReader& reader, std::span<const Tenant> tenants) const;
+  Node* import_node(Node& parent, Input label, HolderList holders);
+
   Structure<Key> nodes_;
   mutable WriterLock writer_;
 };
@@ -145,3 +161,4 @@ using TokenTree = PrefixTree<TokenKey>;
 }  // namespace smg::prefix_tree
 
 #include "prefix_tree_impl.hpp"
+#include "prefix_tree_state.hpp"

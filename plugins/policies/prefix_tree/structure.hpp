@@ -6,6 +6,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "books.hpp"
@@ -36,7 +38,7 @@ class Structure {
 
   const Key& key() const { return key_; }
   Node* root() const { return root_.get(); }
-  Grace& grace() { return grace_; }
+  Grace& grace() const { return grace_; }
   Books& books() { return books_; }
   const Books& books() const { return books_; }
 
@@ -103,6 +105,25 @@ class Structure {
     add_child(parent, node);
     books_.add(tenant, node.units);
     attach(parent, tenant, 0, 1);
+  }
+
+  // A new leaf with these holders, pairs of a tenant's word and an epoch. REQUIRES: at least one,
+  // no tenant twice, each known to the books and, below the root, a holder of the parent.
+  Node& add_leaf(Node& parent, OwnNode leaf,
+                 std::span<const std::pair<uint64_t, uint64_t>> holders) {
+    Node& node = *leaf.release();
+    const auto count = static_cast<uint32_t>(holders.size());
+    if (count > 1) node.holders.store(Holders::make(count), std::memory_order_relaxed);
+    node.holder_count = count;
+    for (const auto& [who, epoch] : holders) {
+      node.holders.load(std::memory_order_relaxed)->add(who, epoch, 0);
+      books_.add(tenant_of(who), node.units);
+      if (&parent == root()) continue;
+      parent.holder(who)->children.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (parent.branch.load(std::memory_order_relaxed) == nullptr) give_branch(parent);
+    add_child(parent, node);
+    return node;
   }
 
   // Makes the tenant a holder of the node, and with epoch 0 of those above it. `children`: of this
@@ -178,7 +199,7 @@ class Structure {
 
   const Key key_;
   const OwnNode root_;
-  Grace grace_;
+  mutable Grace grace_;
   Books books_;
 };
 

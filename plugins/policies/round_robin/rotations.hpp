@@ -8,11 +8,16 @@
 // that a set has changed.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "smg/cpp/handover.hpp"
 
 namespace round_robin {
 
@@ -55,6 +60,48 @@ class Rotations {
     return rotation;
   }
 
+  // State: where the next new rotation starts, number of sets, for each set its hash and its next
+  // number, the least recently used first.
+  void export_state(smg::StateWriter& writer) const {
+    struct Turn {
+      uint64_t last_used, set, next;
+    };
+    std::vector<Turn> turns;
+    uint64_t next_start = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      next_start = next_start_;
+      for (const Rotation& rotation : rotations_) {
+        turns.push_back({rotation.last_used_.load(std::memory_order_relaxed),
+                         rotation.set_.load(std::memory_order_relaxed),
+                         rotation.next_.load(std::memory_order_relaxed)});
+      }
+    }
+    std::sort(turns.begin(), turns.end(),
+              [](const Turn& a, const Turn& b) { return a.last_used < b.last_used; });
+    writer.number(next_start);
+    writer.number(turns.size());
+    for (const Turn& turn : turns) {
+      writer.word(turn.set);
+      writer.number(turn.next);
+    }
+  }
+
+  // Throws smg::Error, and then has changed nothing.
+  void import_state(smg::StateReader reader) {
+    constexpr std::size_t kLeastBytes = 9;
+    const uint64_t next_start = reader.number();
+    std::vector<std::pair<uint64_t, uint64_t>> turns(reader.count(kLeastBytes));
+    for (auto& [set, next] : turns) {
+      set = reader.word();
+      next = reader.number();
+    }
+    reader.end();
+    for (const auto& [set, next] : turns) find(set).next_.store(next, std::memory_order_relaxed);
+    const std::lock_guard lock(mutex_);
+    next_start_ = next_start;
+  }
+
  private:
   Rotation& add(uint64_t set) {
     Rotation& rotation = rotations_.size() < kMaxSets ? rotations_.emplace_back() : evict();
@@ -76,7 +123,7 @@ class Rotations {
     return *oldest;
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::deque<Rotation> rotations_;
   std::unordered_map<uint64_t, Rotation*> by_set_;
   uint64_t next_start_ = 0;

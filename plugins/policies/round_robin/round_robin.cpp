@@ -23,6 +23,14 @@ class RoundRobin {
     });
   }
 
+  // Rises when identity() changes, too.
+  static constexpr std::string_view kStateFormat = "round_robin/1";
+  void export_state(smg::StateWriter& writer) const { rotations_.export_state(writer); }
+  void import_state(std::string_view format, std::string_view state) {
+    smg::require_format(format, kStateFormat);
+    rotations_.import_state(smg::StateReader(state));
+  }
+
  private:
   struct Turns {
     uint64_t set = 0;

@@ -1,5 +1,6 @@
 // Threads that select by text, by tokens and with late pools, while workers come and go, engines
-// report blocks and the evictor runs. 2 s, or as many seconds as SMG_TEST_SECONDS says.
+// report blocks, the evictor runs and the state is handed over. 2 s, or as many seconds as
+// SMG_TEST_SECONDS says.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include "cache_aware.hpp"
 #include "fake_host.hpp"
 #include "fake_pool.hpp"
+#include "handover.hpp"
 #include "option_defaults.hpp"
 #include "rig.hpp"
 
@@ -54,6 +56,8 @@ class Storm {
     if (hash) host_.strings["cache_index"] = "hash";
     host_.strings["cache_boundaries"] = "16,64,128";
     policy_ = std::make_unique<CacheAware>(smg::Host(host_.raw()));
+    set_defaults(quiet_host_);
+    quiet_host_.strings = host_.strings;
     publish(std::vector<bool>(kWorkers, true));
   }
 
@@ -66,6 +70,7 @@ class Storm {
     threads.emplace_back([this] { select_on(SMG_LOOP_NONE); });
     threads.emplace_back([this] { report_blocks(); });
     threads.emplace_back([this] { change_members(); });
+    threads.emplace_back([this] { hand_over(); });
     while (std::chrono::steady_clock::now() < end) {
       host_.advance(500'000'000);  // as the control loop does
       std::this_thread::yield();
@@ -77,6 +82,7 @@ class Storm {
   void check() {
     CHECK(selections_ > 0);
     CHECK(wrong_ == 0);
+    CHECK(handed_over_ > 0);
     const std::shared_ptr<ModelState> model = policy_->models().list()->at(0);
     CHECK(settles([&] { return model->index.recount().memberships == model->index.size(); }));
     CHECK(settles([&] { return model->index.recount().entries == model->index.entries(); }));
@@ -208,7 +214,30 @@ class Storm {
     }
   }
 
+  // To instances that nobody else knows, all the time.
+  void hand_over() {
+    while (!stop_) {
+      StateKeeper keeper;
+      smg::StateWriter writer(keeper.writer());
+      policy_->export_state(writer);
+      writer.flush();
+      CacheAware next(smg::Host(quiet_host_.raw()));
+      const std::shared_ptr<FakePool> pool = present();
+      next.pool_changed(nullptr, pool->raw());
+      try {
+        next.import_state(CacheAware::kStateFormat, keeper.bytes());
+      } catch (const smg::Error&) {
+        ++wrong_;
+      }
+      const std::shared_ptr<ModelState> model = next.models().list()->at(0);
+      if (!trees_match(model->strings) || !trees_match(model->tokens)) ++wrong_;
+      const bool filled = model->strings.size() + model->placement.size() > 0;
+      handed_over_ += filled && model->index.size() > 0 ? 1 : 0;
+    }
+  }
+
   FakeHost host_;
+  FakeHost quiet_host_;
   FakeFleet fleet_;
   std::unique_ptr<CacheAware> policy_;
   std::mutex mutex_;
@@ -216,6 +245,7 @@ class Storm {
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> selections_{0};
   std::atomic<std::uint64_t> wrong_{0};
+  std::atomic<std::uint64_t> handed_over_{0};
 };
 
 }  // namespace

@@ -8,18 +8,29 @@
 //
 // select() runs on every loop at once, must not block, and answers the index of an eligible worker,
 // or nullopt if none may take the request. What it throws counts as a fault. Optional members:
-//   explicit Mine(smg::Host host)                           to read options and use services; may
-//   throw static constexpr uint32_t kNeeds = SMG_NEEDS_TEXT;      what select() wants to know of a
-//   request void pool_changed(const smg_pool* before, const smg_pool* after);   \. void
-//   dispatched(const smg::Request&, const smg_worker&);             } as in smg/policy.h void
-//   completed(const smg_worker&, bool success);                    /
+//
+//   explicit Mine(smg::Host host)                    to read options and use services; may throw
+//   static constexpr uint32_t kNeeds = SMG_NEEDS_TEXT;           what select() wants to be told
+//   void pool_changed(const smg_pool* before, const smg_pool* after);      |
+//   void dispatched(const smg::Request&, const smg_worker&);               | as in smg/policy.h
+//   void completed(const smg_worker&, bool success);                       |
+//
+// To hand over what it has learnt when its library is reloaded (smg/handover.h says when; what
+// these throw, the log tells), all three of
+//
+//   static constexpr std::string_view kStateFormat = "mine/1";
+//   void export_state(smg::StateWriter& writer) const;    concurrent with all but the destructor
+//   void import_state(std::string_view format, std::string_view state);   all of it or nothing
 #pragma once
 
 #include <concepts>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 
+#include "smg/cpp/handover.hpp"
 #include "smg/cpp/host.hpp"
 #include "smg/cpp/plugin.hpp"
 #include "smg/policy.h"
@@ -145,12 +156,47 @@ struct PolicyTable {
   static constexpr smg_policy_api kTable = make_table();
 };
 
+// The extension of a policy that has kStateFormat.
+template <class P>
+struct HandoverTable {
+  static P& object(void* raw) { return *static_cast<Instance<P>*>(raw)->object; }
+
+  static smg_status export_state(void* raw, const smg_state_writer* to, smg_error* error) noexcept {
+    return guard(error, [&] {
+      StateWriter writer(*to);
+      std::as_const(object(raw)).export_state(writer);
+      writer.flush();
+      return SMG_OK;
+    });
+  }
+  static smg_status import_state(void* raw, smg_view format, smg_view state,
+                                 smg_error* error) noexcept {
+    return guard(error, [&] {
+      object(raw).import_state(smg::text(format), smg::text(state));
+      return SMG_OK;
+    });
+  }
+
+  static constexpr smg_state_handover kTable{.struct_size = sizeof(smg_state_handover),
+                                             .reserved = 0,
+                                             .format = view(P::kStateFormat),
+                                             .export_state = export_state,
+                                             .import_state = import_state};
+  static const void* extension(const char* id) {
+    return std::string_view(id) == SMG_EXTENSION_STATE_HANDOVER ? &kTable : nullptr;
+  }
+};
+
 }  // namespace detail
 
 // The descriptor of policy P, for SMG_EXPORT_PLUGINS.
 template <Policy P>
 constexpr smg_plugin policy(const About& about) {
-  return describe(SMG_KIND_POLICY, about, &detail::PolicyTable<P>::kTable);
+  smg_plugin plugin = describe(SMG_KIND_POLICY, about, &detail::PolicyTable<P>::kTable);
+  if constexpr (requires { P::kStateFormat; }) {
+    plugin.extension = detail::HandoverTable<P>::extension;
+  }
+  return plugin;
 }
 
 }  // namespace smg

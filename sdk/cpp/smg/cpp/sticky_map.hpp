@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "smg/cpp/handover.hpp"
 #include "smg/policy.h"
 
 namespace smg {
@@ -138,6 +139,40 @@ class StickyMap {
     return gone;
   }
 
+  // Writes all keys as state (smg/cpp/handover.hpp). Each shard is locked for a few at a time, so
+  // what changes meanwhile may be in it or not.
+  void export_state(StateWriter& writer, uint64_t now) const {
+    for (const Shard& shard : shards_) {
+      for (auto some = shard.some(nullptr); !some.empty(); some = shard.some(&some.back())) {
+        for (const Kept& each : some) each.write(writer, now);
+      }
+    }
+    writer.number(0);
+  }
+
+  // Adds what export_state() wrote as the last part of a state; what has no room here are the least
+  // recently used. Throws smg::Error if the state is damaged, and then has changed nothing.
+  void import_state(StateReader& reader, uint64_t now) {
+    std::vector<Found> all;
+    while (const uint64_t pins = reader.number(Pins::kMax)) {
+      Found& found = all.emplace_back();
+      found.last_access = now - std::min(reader.number(), now);
+      found.key.model = reader.text();
+      found.key.leg = static_cast<uint32_t>(reader.number(UINT32_MAX));
+      found.key.key = reader.text();
+      for (uint64_t i = 0; i < pins; ++i) found.urls[i] = reader.text();
+      found.pins = pins;
+    }
+    reader.end();
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Found& a, const Found& b) { return a.last_access < b.last_access; });
+    for (const Found& found : all) {
+      update(found.key, found.last_access, [&](Pins& pins) {
+        for (uint64_t i = 0; i < found.pins; ++i) pins.append(found.urls[i]);
+      });
+    }
+  }
+
  private:
   struct Hashed : StickyKey {
     explicit Hashed(const StickyKey& parts) : StickyKey(parts) {
@@ -163,7 +198,49 @@ class StickyMap {
     uint64_t last_access;
   };
 
+  // Of an entry, outside of the lock.
+  struct Kept {
+    void write(StateWriter& writer, uint64_t now) const {
+      writer.number(pins.size());
+      writer.number(now - std::min(last_access, now));
+      writer.text(model);
+      writer.number(leg);
+      writer.text(key);
+      for (std::size_t i = 0; i < pins.size(); ++i) writer.text(pins[i]);
+    }
+
+    std::string model, key;
+    uint32_t leg;
+    Pins pins;
+    uint64_t last_access;
+  };
+
+  // In a state.
+  struct Found {
+    StickyKey key;
+    std::array<std::string_view, Pins::kMax> urls;
+    uint64_t pins = 0;
+    uint64_t last_access = 0;
+  };
+
   struct alignas(64) Shard {
+    // The first few entries, or those that come after one, in an order that use does not change.
+    std::vector<Kept> some(const Kept* before) const {
+      constexpr std::size_t kSome = 128;
+      std::vector<Kept> result;
+      result.reserve(kSome);
+      const std::lock_guard lock(mutex);
+      auto next = before == nullptr
+                      ? index.begin()
+                      : index.upper_bound(Hashed({before->model, before->leg, before->key}));
+      for (; next != index.end() && result.size() < kSome; ++next) {
+        const Entry& entry = *next->second;
+        result.push_back({std::string(entry.key.model), std::string(entry.key.key), entry.key.leg,
+                          entry.pins, entry.last_access});
+      }
+      return result;
+    }
+
     Entry* use(const Hashed& key, uint64_t now) {
       const auto known = index.find(key);
       if (known == index.end()) return nullptr;
@@ -189,7 +266,7 @@ class StickyMap {
       entries.pop_back();
     }
 
-    std::mutex mutex;
+    mutable std::mutex mutex;
     std::list<Entry> entries;  // most recently used first
     std::map<Hashed, std::list<Entry>::iterator, Before> index;
   };
