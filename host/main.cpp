@@ -16,6 +16,7 @@
 #include "host/config/load.hpp"
 #include "host/gateway.hpp"
 #include "host/logging.hpp"
+#include "host/new_plugin.hpp"
 #include "host/plugin/registry.hpp"
 
 namespace smg {
@@ -23,11 +24,15 @@ namespace {
 
 constexpr int kBadConfiguration = 2;
 
+std::filesystem::path program_file() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored);
+}
+
 // Entries may begin with $ORIGIN, the directory of the program, as for the dynamic linker.
 std::vector<std::string> resolve_origin(std::vector<std::string> paths) {
   static constexpr std::string_view kOrigin = "$ORIGIN";
-  std::error_code ignored;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const auto program = program_file();
   for (auto& path : paths) {
     if (!path.starts_with(kOrigin)) continue;
     path = std::filesystem::path(program.parent_path().string() + path.substr(kOrigin.size()))
@@ -74,6 +79,7 @@ class Application final : public Poco::Util::ServerApplication {
                 << "\ncompiler " << __VERSION__ << "\n";
       return EXIT_OK;
     }
+    if (command.command == Command::kPluginsNew) return make_plugin(command.new_plugin);
     auto draft = read(command);
     if (!draft) {
       std::cerr << draft.problems.text();
@@ -123,6 +129,13 @@ class Application final : public Poco::Util::ServerApplication {
   }
 
  private:
+  static int make_plugin(const NewPlugin& wish) {
+    std::string error;
+    const std::string next = write_project(wish, program_file(), error);
+    (error.empty() ? std::cout : std::cerr) << next << error;
+    return error.empty() ? EXIT_OK : kBadConfiguration;
+  }
+
   static int describe(const std::string& name, const std::vector<const smg_plugin*>& plugins) {
     bool found = false;
     for (const smg_plugin* plugin : plugins) {

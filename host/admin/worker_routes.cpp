@@ -60,6 +60,9 @@ void AdminApi::add_worker(const AdminRequest& request, const Done& done) {
   SpecError error;
   const auto spec = parse_worker_spec(request.body, error);
   if (!spec) return done(refused(error));
+  if (const auto reason = registration_.unknown_scheme(*spec); !reason.empty()) {
+    return done(bad_request(reason));
+  }
   const std::string& url = spec->url.text;
   if (const auto present = registry_.find_url(url)) {
     const std::string& id = present->description().id;

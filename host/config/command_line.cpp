@@ -4,6 +4,7 @@
 #include <array>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "host/config/nearest.hpp"
 #include "host/config/plugin_options.hpp"
@@ -42,7 +43,8 @@ std::size_t parse_command(const std::vector<std::string>& words, ParsedCommand& 
   }
   if (name != "plugins") {
     parsed.problems.add("unknown command '" + name + "'" + suggestion(name, kCommands) +
-                        " (launch, check-config FILE, plugins list, plugins describe NAME)");
+                        " (launch, check-config FILE, plugins list, plugins describe NAME, "
+                        "plugins new NAME)");
     return words.size();
   }
   const std::string verb = operand() ? words[at++] : "";
@@ -51,9 +53,13 @@ std::size_t parse_command(const std::vector<std::string>& words, ParsedCommand& 
   } else if (verb == "describe" && operand()) {
     parsed.command = Command::kPluginsDescribe;
     parsed.plugin = words[at++];
+  } else if (verb == "new" && operand()) {
+    parsed.command = Command::kPluginsNew;
+    parsed.new_plugin.name = words[at++];
   } else {
     parsed.problems.add(
-        "say what to do with plugins: smg plugins list, or smg plugins describe NAME");
+        "say what to do with plugins: smg plugins list, smg plugins describe NAME, or "
+        "smg plugins new NAME --kind policy --lang c++");
     return words.size();
   }
   return at;
@@ -72,6 +78,28 @@ void add_use(std::vector<FlagUse>& uses, FlagUse use) {
   }
   same->words.insert(same->words.end(), use.words.begin(), use.words.end());
   ++same->count;
+}
+
+// The flags of `plugins new`, which are its own: no other command has them, and it has no other.
+void take_new_plugin(ParsedCommand& parsed) {
+  NewPlugin& wish = parsed.new_plugin;
+  for (const FlagUse& use : std::exchange(parsed.flags, {})) {
+    std::string* const place = use.name == "kind"   ? &wish.kind
+                               : use.name == "lang" ? &wish.language
+                               : use.name == "dir"  ? &wish.directory
+                                                    : nullptr;
+    if (place == nullptr) {
+      parsed.problems.add("--" + printable_text(use.name) +
+                          ": smg plugins new takes --kind, --lang and --dir");
+    } else if (use.words.size() != 1 || use.words[0].empty()) {
+      parsed.problems.add("--" + use.name + " needs one value");
+    } else {
+      *place = use.words[0];
+    }
+  }
+  if (!parsed.problems.empty()) return;
+  if (wish.kind.empty()) parsed.problems.add("--kind is missing: policy, transport or monitor");
+  if (wish.language.empty()) parsed.problems.add("--lang is missing: c++, c or rust");
 }
 
 void take_config(ParsedCommand& parsed, const FlagUse& use) {
@@ -122,6 +150,7 @@ ParsedCommand parse_command_line(std::span<const char* const> arguments) {
       add_use(parsed.flags, std::move(use));
     }
   }
+  if (parsed.command == Command::kPluginsNew) take_new_plugin(parsed);
   if (parsed.command == Command::kCheckConfig && parsed.config_file.empty()) {
     parsed.problems.add("check-config needs a file: smg check-config FILE");
   }
@@ -140,6 +169,8 @@ std::string help_text(std::span<const smg_plugin* const> plugins) {
          "smg check-config FILE [OPTIONS]   say whether it would start, and why not\n"
          "smg plugins list                  the plugins that are there\n"
          "smg plugins describe NAME         what one does, and its options\n"
+         "smg plugins new NAME --kind policy|transport|monitor --lang c++|c|rust [--dir DIR]\n"
+         "                                  a project for one of your own, ready to build\n"
          "\nOptions override the file. Those that take several values take them behind one "
          "another.\n\n";
   append_flag(out, "config", "FILE", "configuration in TOML", "");

@@ -3,6 +3,7 @@
 //   smg [launch|start] [OPTIONS]         (launch may be left out)
 //   smg check-config FILE [OPTIONS]
 //   smg plugins list|describe NAME [OPTIONS]
+//   smg plugins new NAME --kind KIND --lang LANGUAGE [--dir DIR]
 //   -V, --version, --version-verbose, -h, --help
 //
 // Flags are only split here. Their values are checked by load.hpp, because plugins bring flags of
@@ -24,6 +25,7 @@ enum class Command {
   kCheckConfig,
   kPluginsList,
   kPluginsDescribe,
+  kPluginsNew,
   kVersion,
   kVersionVerbose,
   kHelp
@@ -37,10 +39,20 @@ struct FlagUse {
   std::uint32_t count = 1;
 };
 
+// The project that `plugins new` is asked for. Whether there is a template for it is not asked
+// here.
+struct NewPlugin {
+  std::string name;
+  std::string kind;
+  std::string language;
+  std::string directory;  // empty: named like the plugin
+};
+
 struct ParsedCommand {
   Command command = Command::kLaunch;
   std::string config_file;  // empty: none
   std::string plugin;       // what `plugins describe` is asked for
+  NewPlugin new_plugin;
   std::vector<FlagUse> flags;
   Problems problems;  // not empty: print them and exit with code 2
 };

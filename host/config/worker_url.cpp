@@ -44,7 +44,17 @@ std::string lower(std::string text) {
 }
 
 std::uint16_t default_port(std::string_view scheme) {
-  return scheme == "https" || scheme == "grpcs" ? 443 : 80;
+  if (scheme == "https" || scheme == "grpcs") return 443;
+  return scheme == "http" || scheme == "grpc" ? 80 : 0;
+}
+
+// RFC 3986, section 3.1, in lower case.
+bool is_scheme(std::string_view scheme) {
+  const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !scheme.empty() && scheme.size() <= 32 && letter(scheme[0]) &&
+         std::all_of(scheme.begin(), scheme.end(), [&](char c) {
+           return letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+         });
 }
 
 }  // namespace
@@ -68,9 +78,10 @@ std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& re
     return std::nullopt;
   }
   url.scheme = text.substr(0, colon);
-  static constexpr std::string_view kSchemes[] = {"http", "https", "grpc", "grpcs", "ipc"};
-  if (std::find(std::begin(kSchemes), std::end(kSchemes), url.scheme) == std::end(kSchemes)) {
-    reason = "has the wrong scheme; allowed are http, https, grpc, grpcs and ipc, in lower case";
+  if (!is_scheme(url.scheme)) {
+    reason =
+        "has a wrong scheme; schemes are http, https, grpc, grpcs, ipc, or what a transport plugin "
+        "names, in lower case";
     return std::nullopt;
   }
   std::string_view rest = text.substr(colon + 3);
@@ -139,6 +150,11 @@ std::optional<WorkerUrl> parse_worker_url(std::string_view text, std::string& re
   url.base_path = path;
   url.text = std::string(text.substr(0, colon + 3)) + std::string(authority) + std::string(path);
   return url;
+}
+
+bool is_common_scheme(std::string_view scheme) {
+  static constexpr std::string_view kSchemes[] = {"http", "https", "grpc", "grpcs", "ipc"};
+  return std::find(std::begin(kSchemes), std::end(kSchemes), scheme) != std::end(kSchemes);
 }
 
 std::string endpoint_key(const WorkerUrl& url) {

@@ -8,6 +8,7 @@
 
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
+#include "host/config/worker_url.hpp"
 #include "host/fleet/describe_worker.hpp"
 #include "host/fleet/probes.hpp"
 #include "host/metrics/utf8.hpp"
@@ -84,6 +85,12 @@ Registration::JobPtr Registration::make_job(const WorkerSpec& spec, std::string 
   job->limit.fired = out_of_time;
   jobs_.insert(job);
   return job;
+}
+
+std::string Registration::unknown_scheme(const WorkerSpec& spec) const {
+  std::string error;
+  if (is_common_scheme(spec.url.scheme) || transport_for_(spec, error) != nullptr) return {};
+  return error;
 }
 
 std::string Registration::add_configured(const WorkerSpec& spec) {

@@ -34,6 +34,8 @@ class Registration {
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
+  // What is wrong with a URL whose scheme no transport speaks and the gateway does not know either.
+  std::string unknown_scheme(const WorkerSpec& spec) const;
   // A worker of the configuration. A sentence if it can never be registered.
   std::string add_configured(const WorkerSpec& spec);
   // Returns the id that the worker will have. One that is being added already starts over with the

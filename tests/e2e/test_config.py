@@ -78,7 +78,7 @@ def test_wrong_flags(tmp_path):
     assert refusals(tmp_path, P, "--tls-cert-path", "x") == [
         "--tls-cert-path is a flag of the reference gateway that this version does not have"]
     assert refusals(tmp_path, P, "--worker-urls", "ftp://w") == [
-        "--worker-urls ftp://w: has the wrong scheme; allowed are http, https, grpc, grpcs and ipc, in lower case"]
+        "worker ftp://w: no plugin offers a transport for the scheme 'ftp' (there are: http, https)"]
     assert refusals(tmp_path, P, "--model-alias", "a=b", "--model-alias", "a=c") == [
         "--model-alias a=b a=c: names 'a' twice with different targets"]
 

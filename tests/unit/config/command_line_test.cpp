@@ -31,6 +31,18 @@ TEST_CASE("plugins are listed and described") {
   CHECK(parsed.config_file == "a.toml");
 }
 
+TEST_CASE("a new plugin is asked for with its name, kind and language") {
+  const auto parsed =
+      command({"plugins", "new", "mine", "--kind", "policy", "--lang=c++", "--dir", "x/y"});
+  CHECK(parsed.command == Command::kPluginsNew);
+  CHECK(parsed.problems.empty());
+  CHECK(parsed.new_plugin.name == "mine");
+  CHECK(parsed.new_plugin.kind == "policy");
+  CHECK(parsed.new_plugin.language == "c++");
+  CHECK(parsed.new_plugin.directory == "x/y");
+  CHECK(parsed.flags.empty());
+}
+
 TEST_CASE("version answers whatever else stands there") {
   CHECK(command({"-V"}).command == Command::kVersion);
   CHECK(command({"bogus", "--version"}).command == Command::kVersion);
@@ -67,14 +79,21 @@ TEST_CASE("a command line that makes no sense is refused in words") {
   const std::pair<std::vector<const char*>, const char*> cases[] = {
       {{"lunch"},
        "unknown command 'lunch'; did you mean launch? (launch, check-config FILE, plugins list, "
-       "plugins describe NAME)\n"},
+       "plugins describe NAME, plugins new NAME)\n"},
       {{"check-config"}, "check-config needs a file: smg check-config FILE\n"},
       {{"check-config", "a.toml", "--config", "b.toml"},
        "--config b.toml: there is a file already, a.toml\n"},
       {{"plugins"},
-       "say what to do with plugins: smg plugins list, or smg plugins describe NAME\n"},
+       "say what to do with plugins: smg plugins list, smg plugins describe NAME, or smg plugins "
+       "new NAME --kind policy --lang c++\n"},
       {{"plugins", "describe"},
-       "say what to do with plugins: smg plugins list, or smg plugins describe NAME\n"},
+       "say what to do with plugins: smg plugins list, smg plugins describe NAME, or smg plugins "
+       "new NAME --kind policy --lang c++\n"},
+      {{"plugins", "new", "mine"},
+       "--kind is missing: policy, transport or monitor\n--lang is missing: c++, c or rust\n"},
+      {{"plugins", "new", "mine", "--kind", "policy", "monitor", "--lang=", "--port", "1"},
+       "--kind needs one value\n--lang needs one value\n"
+       "--port: smg plugins new takes --kind, --lang and --dir\n"},
       {{"--config"}, "--config needs one file\n"},
       {{"--config="}, "--config needs one file\n"},
       {{"--config", "a", "b"}, "--config needs one file\n"},

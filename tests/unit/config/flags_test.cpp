@@ -35,9 +35,9 @@ TEST_CASE("mistakes in flags are named with flag, value and what is allowed") {
       {{"--retry-max-backoff-ms", "10"},
        "--retry-max-backoff-ms 10: is 10, must be at least initial_backoff_ms, which is 50\n"},
       {{"--worker-urls"}, "--worker-urls: needs at least one URL\n"},
-      {{"--worker-urls", "ftp://a"},
-       "--worker-urls ftp://a: has the wrong scheme; allowed are http, https, grpc, grpcs and ipc, "
-       "in lower case\n"},
+      {{"--worker-urls", "FTP://a"},
+       "--worker-urls FTP://a: has a wrong scheme; schemes are http, https, grpc, grpcs, ipc, or "
+       "what a transport plugin names, in lower case\n"},
       {{"--worker-urls", "http://a", "http://A:80/"},
        "--worker-urls http://A:80/: this worker is there already\n"},
       {{"--prot", "1"}, "--prot: unknown flag; did you mean port? (smg --help lists all)\n"},

@@ -22,6 +22,8 @@ TEST_CASE("a worker's URL is taken apart") {
       {"http://[2001:DB8::1]:9", {"http://[2001:DB8::1]:9", "http", "2001:db8::1", 9, ""}},
       {"http://[::1]", {"http://[::1]", "http", "::1", 80, ""}},
       {"http://h/a%20b", {"http://h/a%20b", "http", "h", 80, "/a%20b"}},
+      {"acme-2.x+y://h", {"acme-2.x+y://h", "acme-2.x+y", "h", 0, ""}},
+      {"acme://h:7070/a", {"acme://h:7070/a", "acme", "h", 7070, "/a"}},
       {"ipc:///run/engine.sock", {"ipc:///run/engine.sock", "ipc", "", 0, "/run/engine.sock"}},
   };
   for (const auto& c : cases) {
@@ -37,7 +39,9 @@ TEST_CASE("what is no worker's URL is refused with a reason") {
   const char* cases[] = {"",
                          "h:8000",
                          "HTTP://h",
-                         "ftp://h",
+                         "://h",
+                         "1a://h",
+                         "a_b://h",
                          "http:/h",
                          "http://",
                          "http:///path",
@@ -77,6 +81,13 @@ TEST_CASE("what is no worker's URL is refused with a reason") {
   std::string reason;
   CHECK_FALSE(parse_worker_url("http://h/" + std::string(2048, 'a'), reason));
   CHECK(reason == "is longer than 2048 characters");
+}
+
+TEST_CASE("schemes that the gateway knows by itself are told from those of plugins") {
+  for (const char* scheme : {"http", "https", "grpc", "grpcs", "ipc"}) {
+    CHECK(is_common_scheme(scheme));
+  }
+  for (const char* scheme : {"acme", "ftp", "HTTP", ""}) CHECK_FALSE(is_common_scheme(scheme));
 }
 
 TEST_CASE("endpoints are compared by where they lead") {
