@@ -33,8 +33,9 @@ bool wait_until(Done done, std::uint64_t deadline, const std::atomic<bool>& hurr
 
 }  // namespace
 
-Gateway::Gateway(Config config, const PluginRegistry& plugins)
+Gateway::Gateway(Config config, const PluginRegistry& plugins, ConfigSource source)
     : config_(std::move(config)),
+      source_(std::move(source)),
       plugins_(plugins),
       loops_(config_.server.runtime_worker_threads.value_or(available_cpus())),
       metrics_(metrics_options(config_, loops_.count())),
@@ -171,7 +172,10 @@ std::string Gateway::create_parts() {
       control, *registry_, config_, [this](const WorkerSpec& spec, std::string& problem) {
         return transport_for(spec, problem);
       });
-  admin_ = std::make_unique<AdminApi>(control, *registry_, *registration_, *load_poller_, *calls_);
+  ConfigReload::Target& target = *this;
+  reload_ = std::make_unique<ConfigReload>(control, target, families_, bus_, std::move(source_));
+  admin_ = std::make_unique<AdminApi>(control, *registry_, *registration_, *load_poller_, *calls_,
+                                      *reload_);
   if (config_.routing_key_override.enabled) {
     sticky_ = std::make_unique<StickyKeys>(config_.routing_key_override, families_);
     sticky_->start(control);
@@ -197,7 +201,7 @@ std::string Gateway::create_monitors() {
     refs.push_back({&instance->monitor(), instance->self(), name});
     monitors_.push_back(std::move(instance));
   }
-  load_desk_ = std::make_unique<LoadDesk>(loops_.control(), *registry_, families_, bus_);
+  load_desk_ = std::make_unique<LoadDesk>(loops_.control(), *registry_, families_, bus_, config_);
   load_poller_ = std::make_unique<LoadPoller>(
       loops_.control(), *registry_, *load_desk_, config_, std::move(refs),
       families_.plugin_faults.with({"monitor", "late_answer"}));
@@ -234,6 +238,7 @@ void Gateway::end_parts() {
   registry_->observe(nullptr);
   desk_.loads = nullptr;
   admin_.reset();
+  reload_.reset();
   registration_.reset();
   health_checker_.reset();
   load_poller_.reset();
@@ -252,10 +257,9 @@ std::string Gateway::prepare() {
 std::string Gateway::add_workers() {
   std::string error;
   loops_.run_on(loops_.data_count(), [&] {
-    for (const auto& spec : config_.workers) {
-      error = registration_->add_configured(spec);
-      if (!error.empty()) return;
-    }
+    Registration::Prepared jobs;
+    error = registration_->prepare(config_.workers, jobs);
+    registration_->submit(jobs);
   });
   return error;
 }
@@ -268,24 +272,24 @@ std::string Gateway::start() {
   listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, *admin_,
                                          sticky_.get(), config_);
   if (error = listener_->open(); !error.empty()) return error;
-  loops_.run_on(loops_.data_count(), [&] { listening_ = listener_.get(); });
-  smg_event_change event{};
-  event.event.struct_size = sizeof event;
-  event.event.type = SMG_EVENT_CONFIG_APPLIED;
-  event.after = 1;
-  bus_.publish(event.event);
   if (config_.workers.empty()) {
     spdlog::warn("no workers: name some with --worker-urls or [[worker]]");
   }
   spdlog::info("listening on {}:{}, metrics on {}/metrics, {} loops, policy {}",
                config_.server.host, listener_->port(), metrics_listener_->address(),
                loops_.data_count(), config_.policy.name);
+  loops_.run_on(loops_.data_count(), [&] {
+    listening_ = listener_.get();
+    reload_->start();
+  });
   return {};
 }
 
 void Gateway::shut_down(const std::atomic<bool>& hurry) {
   if (listener_ == nullptr) return;
-  const std::uint64_t grace = seconds_to_ns(config_.server.shutdown_grace_period_secs);
+  std::uint64_t grace = 0;
+  loops_.run_on(loops_.data_count(),
+                [&] { grace = seconds_to_ns(config_.server.shutdown_grace_period_secs); });
   const std::uint64_t begun = Loop::clock();
   const std::uint64_t settle = std::min(grace / 2, seconds_to_ns(5));
   spdlog::info(

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "host/admin/admin_api.hpp"
+#include "host/admin/config_reload.hpp"
 #include "host/bus/bus.hpp"
 #include "host/config/config.hpp"
 #include "host/fleet/calls.hpp"
@@ -32,9 +34,10 @@
 
 namespace smg {
 
-class Gateway final : private Registry::Observer {
+class Gateway final : private Registry::Observer, private ConfigReload::Target {
  public:
-  Gateway(Config config, const PluginRegistry& plugins);
+  // `source` is what a reload reads again.
+  Gateway(Config config, const PluginRegistry& plugins, ConfigSource source = {});
   ~Gateway() override;
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
@@ -45,6 +48,8 @@ class Gateway final : private Registry::Observer {
   std::string add_workers();
   // Listens. REQUIRES: add_workers() had nothing to say.
   std::string start();
+  // Reloads the configuration, if it came from a file.
+  void reload_all();
   // Readiness off, settle, stop accepting, wait for running answers, close. `hurry` set from
   // elsewhere ends the waiting.
   void shut_down(const std::atomic<bool>& hurry);
@@ -76,9 +81,20 @@ class Gateway final : private Registry::Observer {
   // Registry::Observer
   void fleet_published() override;
   void worker_left(const Worker& worker) override;
+
+  // ConfigReload::Target
+  const Config& running() const override { return config_; }
+  ConfigReload::Plugins plugins() const override;
+  std::string apply(const Config& wanted, ConfigChanges& changes,
+                    std::function<void()> everywhere) override;
+  // What becomes of [policy] and of options of plugins: takes changes.instances apart. A sentence:
+  // nothing has changed.
+  std::string apply_policy(const Config& wanted, ConfigChanges& changes);
+
   void announce_plugin(const PluginInstance& instance, std::string_view state);
 
-  const Config config_;
+  Config config_;  // in force; control loop, once the gateway listens
+  ConfigSource source_;
   const PluginRegistry& plugins_;
   LoopGroup loops_;
   Metrics metrics_;
@@ -98,6 +114,7 @@ class Gateway final : private Registry::Observer {
   std::unique_ptr<HealthChecker> health_checker_;
   Timer check_{};  // liveness and breakers
   std::unique_ptr<Registration> registration_;
+  std::unique_ptr<ConfigReload> reload_;
   std::unique_ptr<AdminApi> admin_;
   std::unique_ptr<StickyKeys> sticky_;
   std::unique_ptr<Listener> listener_;

@@ -46,6 +46,13 @@ sigset_t termination_signals() {
   return set;
 }
 
+// SIGHUP reloads. It is no wish to end the process, also not before it listens.
+sigset_t waited_for_signals() {
+  sigset_t set = termination_signals();
+  sigaddset(&set, SIGHUP);
+  return set;
+}
+
 // Thousands of connections need descriptors: take what the system allows.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -74,7 +81,9 @@ class Application final : public Poco::Util::ServerApplication {
                 << "\ncompiler " << __VERSION__ << "\n";
       return EXIT_OK;
     }
-    auto draft = read(command);
+    auto text = read_file(command);
+    auto draft = text ? read_text(command, *text.value, command.config_file)
+                      : Result<Draft>{std::nullopt, text.problems};
     if (!draft) {
       std::cerr << draft.problems.text();
       return kBadConfiguration;
@@ -116,7 +125,7 @@ class Application final : public Poco::Util::ServerApplication {
       std::cout << command.config_file << ": ok\n" << summary(*config.value);
       return EXIT_OK;
     }
-    return serve(std::move(*config.value), plugins);
+    return serve(std::move(*config.value), plugins, {std::move(command), std::move(*text.value)});
   }
 
  private:
@@ -133,7 +142,7 @@ class Application final : public Poco::Util::ServerApplication {
     return kBadConfiguration;
   }
 
-  static int serve(Config config, const PluginRegistry& plugins) {
+  static int serve(Config config, const PluginRegistry& plugins, ConfigSource source) {
     if (const auto error = start_logging(config.log); !error.empty()) {
       std::cerr << error << "\n";
       return kBadConfiguration;
@@ -142,7 +151,7 @@ class Application final : public Poco::Util::ServerApplication {
     raise_descriptor_limit();
     int code = EXIT_OK;
     {
-      Gateway gateway(std::move(config), plugins);
+      Gateway gateway(std::move(config), plugins, std::move(source));
       std::string unfit = gateway.prepare();
       if (unfit.empty()) unfit = gateway.add_workers();
       if (!unfit.empty()) {
@@ -162,8 +171,12 @@ class Application final : public Poco::Util::ServerApplication {
 
   static void wait_and_drain(Gateway& gateway) {
     const sigset_t signals = termination_signals();
+    const sigset_t all = waited_for_signals();
     int signal = 0;
-    sigwait(&signals, &signal);
+    do {
+      sigwait(&all, &signal);
+      if (signal == SIGHUP) gateway.reload_all();
+    } while (signal == SIGHUP);
     // A second signal ends the waiting.
     static std::atomic<bool> hurry{false};
     static std::atomic<bool> over{false};
@@ -186,7 +199,7 @@ class Application final : public Poco::Util::ServerApplication {
 
 int main(int argc, char** argv) {
   // Before any thread is made, so that all inherit it: signals are waited for in one place.
-  const sigset_t signals = smg::termination_signals();
+  const sigset_t signals = smg::waited_for_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   smg::Application application({argv + 1, argv + argc});

@@ -88,6 +88,8 @@ void AdminApi::handle(const AdminRequest& request, const Done& done) {
       return ask_one("/get_server_info", done);
     case Action::health_generate:
       return ask_one("/health_generate", done);
+    case Action::reload_config:
+      return reload_config(done);
     default:
       return done(text_reply(500, "this route has no handler"));
   }

@@ -1,5 +1,5 @@
 // The admin API and the calls that are about the fleet as a whole: workers, loads, caches, what the
-// engines say of themselves.
+// engines say of themselves, the configuration.
 //
 // Control loop. Each request gets one answer, now or later; those that are not answered when the
 // object goes are dropped.
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host/admin/background.hpp"
+#include "host/admin/config_reload.hpp"
 #include "host/admin/fan_out.hpp"
 #include "host/fleet/calls.hpp"
 #include "host/fleet/registration.hpp"
@@ -42,11 +43,12 @@ class AdminApi {
   using Done = std::function<void(AdminReply reply)>;
 
   AdminApi(Loop& control, Registry& registry, Registration& registration, const LoadPoller& loads,
-           Calls& calls)
+           Calls& calls, ConfigReload& reload)
       : registry_(registry),
         registration_(registration),
         loads_(loads),
         calls_(calls),
+        reload_(reload),
         background_(control) {}
   AdminApi(const AdminApi&) = delete;
   AdminApi& operator=(const AdminApi&) = delete;
@@ -65,6 +67,7 @@ class AdminApi {
   void show_loads(const AdminRequest& request, const Done& done);
   void flush_cache(const Done& done);
   void engine_metrics(const Done& done);
+  void reload_config(const Done& done);
   void ask_one(std::string_view path, const Done& done);
 
   // Those that serve the model that the query names; all without one. Nothing, and the answer is
@@ -78,6 +81,7 @@ class AdminApi {
   Registration& registration_;
   const LoadPoller& loads_;
   Calls& calls_;
+  ConfigReload& reload_;
   std::list<std::unique_ptr<FanOut>> running_;
   Background background_;
 };

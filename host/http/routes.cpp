@@ -55,6 +55,7 @@ constexpr Route kRoutes[] = {
     admin("GET", "/get_model_info", Action::model_info),
     admin("GET", "/get_server_info", Action::server_info),
     admin("GET", "/health_generate", Action::health_generate),
+    admin("POST", "/config/reload", Action::reload_config),
 };
 
 }  // namespace

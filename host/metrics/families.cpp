@@ -60,6 +60,8 @@ Families::Families(Metrics& metrics)
       pd_admission_waits(metrics.family(family::kPdAdmissionWaits).with({})),
       pd_admission_sheds(metrics.family(family::kPdAdmissionSheds).with({})),
       plugin_faults(metrics.family(family::kPluginFaults)),
+      config_generation(metrics.family(family::kConfigGeneration).with({})),
+      config_reloads(metrics.family(family::kConfigReloads)),
       bus_events_dropped(metrics.family(family::kBusEventsDropped)) {
   // Alerts on rates need a series to be there before it counts.
   for (const std::string_view stage : {"selection", "dispatch", "pd_admission"}) {
@@ -69,6 +71,9 @@ Families::Families(Metrics& metrics)
        {"chat", "completions", "generate", "messages", "responses", "rerank", "other"}) {
     worker_retries.with({"regular", endpoint});
     worker_retries_exhausted.with({"regular", endpoint});
+  }
+  for (const std::string_view result : {"applied", "unchanged", "failed"}) {
+    config_reloads.with({result});
   }
   for (const std::string_view stage : {"selection", "dispatch"}) {
     overload_fallback.with({stage});

@@ -264,6 +264,14 @@ inline constexpr FamilyDescriptor kPluginFaults{"smg_plugin_faults_total",
                                                 MetricType::kCounter,
                                                 "Calls that a plugin answered wrongly",
                                                 {"plugin", "kind"}};
+inline constexpr FamilyDescriptor kConfigGeneration{
+    "smg_config_generation", MetricType::kGauge,
+    "Generation of the configuration in force: 1 at the start, one more with each reload"};
+inline constexpr FamilyDescriptor kConfigReloads{
+    "smg_config_reloads_total",
+    MetricType::kCounter,
+    "Reloads of the configuration: applied, unchanged, or failed and without effect",
+    {"result"}};
 inline constexpr FamilyDescriptor kBusEventsDropped{"smg_bus_events_dropped_total",
                                                     MetricType::kCounter,
                                                     "Events lost by a subscriber that was too slow",
@@ -336,6 +344,8 @@ struct Families {
   Series pd_admission_sheds;
 
   Family& plugin_faults;
+  Series config_generation;
+  Family& config_reloads;
   Family& bus_events_dropped;
 };
 

@@ -27,6 +27,7 @@ enum class Action : std::uint8_t {
   model_info,
   server_info,
   health_generate,
+  reload_config,
 };
 
 constexpr bool is_admin(Action action) {

@@ -1,0 +1,65 @@
+#include "host/admin/file_watch.hpp"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+namespace smg {
+
+FileWatch::FileWatch(Loop& control, Background& background, std::string file,
+                     std::function<void()> changed)
+    : control_(control),
+      background_(background),
+      file_(std::move(file)),
+      changed_(std::move(changed)) {
+  timer_.owner = this;
+  timer_.fired = due;
+}
+
+FileWatch::~FileWatch() {
+  stop();
+}
+
+void FileWatch::start() {
+  on_ = true;
+  control_.set_timer(&timer_, control_.now() + kInterval);
+}
+
+void FileWatch::stop() {
+  on_ = false;
+  control_.clear_timer(&timer_);
+}
+
+FileWatch::Signature FileWatch::look(const std::string& file) {
+  struct stat info {};
+  if (stat(file.c_str(), &info) != 0) return {};
+  return {static_cast<std::int64_t>(info.st_dev),
+          static_cast<std::int64_t>(info.st_ino),
+          info.st_size,
+          info.st_mtim.tv_sec,
+          info.st_mtim.tv_nsec,
+          info.st_ctim.tv_sec,
+          info.st_ctim.tv_nsec};
+}
+
+void FileWatch::due(smg_timer* timer) {
+  FileWatch& self = *static_cast<Timer*>(timer)->owner;
+  self.control_.set_timer(timer, self.control_.now() + kInterval);
+  // One look at a time, however slow.
+  if (std::exchange(self.looking_, true)) return;
+  self.background_.submit([&self]() -> Background::Then {
+    return [&self, signature = look(self.file_)] { self.looked(signature); };
+  });
+}
+
+void FileWatch::looked(const Signature& signature) {
+  looking_ = false;
+  if (!on_) return;
+  const bool settled = last_ == signature;
+  last_ = signature;
+  if (!settled || known_ == signature) return;
+  known_ = signature;
+  changed_();
+}
+
+}  // namespace smg
