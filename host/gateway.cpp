@@ -43,10 +43,10 @@ HostServices never_fenced(HostServices services) {
 
 }  // namespace
 
-Gateway::Gateway(Config config, PluginRegistry& plugins, Refit refit)
+Gateway::Gateway(Config config, PluginRegistry& plugins, ConfigSource source)
     : config_(std::move(config)),
+      source_(std::move(source)),
       plugins_(plugins),
-      refit_(std::move(refit)),
       loops_(config_.server.runtime_worker_threads.value_or(available_cpus())),
       metrics_(metrics_options(config_, loops_.count())),
       families_(metrics_),
@@ -122,10 +122,15 @@ std::string Gateway::create_parts() {
         return instances_->transport_for(spec, problem);
       });
   plugin_reload_ = std::make_unique<PluginReload>(
-      PluginReload::Parts{loops_, plugins_, *instances_, *policies_, *registry_, *load_poller_,
-                          families_, program_directory() / "smg-plugin-check", refit_},
+      PluginReload::Parts{
+          loops_, plugins_, *instances_, *policies_, *registry_, *load_poller_, families_,
+          program_directory() / "smg-plugin-check",
+          [this](std::span<const smg_plugin* const> anew) { return reload_->read_for(anew); }},
       config_.plugins.watch);
+  ConfigReload::Target& target = *this;
+  reload_ = std::make_unique<ConfigReload>(control, target, families_, bus_, std::move(source_));
   admin_ = std::make_unique<AdminApi>(control, *registry_, *registration_, *load_poller_, *calls_,
+                                      *reload_,
                                       PluginRoutes(plugins_, *instances_, *plugin_reload_));
   if (config_.routing_key_override.enabled) {
     sticky_ = std::make_unique<StickyKeys>(config_.routing_key_override, families_);
@@ -148,7 +153,7 @@ std::string Gateway::create_monitors() {
     instances_->announce(name, "running");
     monitors.push_back(std::move(made));
   }
-  load_desk_ = std::make_unique<LoadDesk>(loops_.control(), *registry_, families_, bus_);
+  load_desk_ = std::make_unique<LoadDesk>(loops_.control(), *registry_, families_, bus_, config_);
   load_poller_ = std::make_unique<LoadPoller>(loops_.control(), *registry_, *load_desk_, config_,
                                               std::move(monitors));
   desk_.loads = load_poller_.get();
@@ -185,6 +190,7 @@ void Gateway::end_parts() {
   registry_->observe(nullptr);
   desk_.loads = nullptr;
   admin_.reset();
+  reload_.reset();
   plugin_reload_->stop();
   registration_.reset();
   health_checker_.reset();
@@ -204,10 +210,9 @@ std::string Gateway::prepare() {
 std::string Gateway::add_workers() {
   std::string error;
   loops_.run_on(loops_.data_count(), [&] {
-    for (const auto& spec : config_.workers) {
-      error = registration_->add_configured(spec);
-      if (!error.empty()) return;
-    }
+    Registration::Prepared jobs;
+    error = registration_->prepare(config_.workers, jobs);
+    registration_->submit(jobs);
   });
   return error;
 }
@@ -220,24 +225,24 @@ std::string Gateway::start() {
   listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, *admin_,
                                          sticky_.get(), config_);
   if (error = listener_->open(); !error.empty()) return error;
-  loops_.run_on(loops_.data_count(), [&] { listening_ = listener_.get(); });
-  smg_event_change event{};
-  event.event.struct_size = sizeof event;
-  event.event.type = SMG_EVENT_CONFIG_APPLIED;
-  event.after = 1;
-  bus_.publish(event.event);
   if (config_.workers.empty()) {
     spdlog::warn("no workers: name some with --worker-urls or [[worker]]");
   }
   spdlog::info("listening on {}:{}, metrics on {}/metrics, {} loops, policy {}",
                config_.server.host, listener_->port(), metrics_listener_->address(),
                loops_.data_count(), config_.policy.name);
+  loops_.run_on(loops_.data_count(), [&] {
+    listening_ = listener_.get();
+    reload_->start();
+  });
   return {};
 }
 
 void Gateway::shut_down(const std::atomic<bool>& hurry) {
   if (listener_ == nullptr) return;
-  const std::uint64_t grace = seconds_to_ns(config_.server.shutdown_grace_period_secs);
+  std::uint64_t grace = 0;
+  loops_.run_on(loops_.data_count(),
+                [&] { grace = seconds_to_ns(config_.server.shutdown_grace_period_secs); });
   const std::uint64_t begun = Loop::clock();
   const std::uint64_t settle = std::min(grace / 2, seconds_to_ns(5));
   spdlog::info(

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "host/admin/admin_api.hpp"
+#include "host/admin/config_reload.hpp"
 #include "host/bus/bus.hpp"
 #include "host/config/config.hpp"
 #include "host/fleet/calls.hpp"
@@ -34,12 +35,10 @@
 
 namespace smg {
 
-class Gateway final : private Registry::Observer {
+class Gateway final : private Registry::Observer, private ConfigReload::Target {
  public:
-  // The configuration, read anew for other plugins.
-  using Refit = std::function<Result<Config>(std::span<const smg_plugin* const>)>;
-
-  Gateway(Config config, PluginRegistry& plugins, Refit refit);
+  // `source` is what a reload reads again.
+  Gateway(Config config, PluginRegistry& plugins, ConfigSource source = {});
   ~Gateway() override;
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
@@ -50,6 +49,8 @@ class Gateway final : private Registry::Observer {
   std::string add_workers();
   // Listens. REQUIRES: add_workers() had nothing to say.
   std::string start();
+  // Reloads the configuration, if it came from a file.
+  void reload_all();
   // Readiness off, settle, stop accepting, wait for running answers, close. `hurry` set from
   // elsewhere ends the waiting.
   void shut_down(const std::atomic<bool>& hurry);
@@ -73,9 +74,17 @@ class Gateway final : private Registry::Observer {
   void fleet_published() override;
   void worker_left(const Worker& worker) override;
 
-  const Config config_;
+  // ConfigReload::Target
+  const Config& running() const override { return config_; }
+  ConfigReload::Plugins plugins() const override;
+  void apply(const Config& wanted, const std::shared_ptr<ConfigChanges>& changes,
+             std::function<void(std::string refusal)> done) override;
+  // The part of it that has nothing to do with plugins. A sentence: nothing has changed.
+  std::string apply_settings(const Config& wanted, const ConfigChanges& changes);
+
+  Config config_;  // in force; control loop, once the gateway listens
+  ConfigSource source_;
   PluginRegistry& plugins_;
-  const Refit refit_;
   LoopGroup loops_;
   Metrics metrics_;
   Families families_;
@@ -95,6 +104,7 @@ class Gateway final : private Registry::Observer {
   Timer check_{};  // liveness and breakers
   std::unique_ptr<Registration> registration_;
   std::unique_ptr<PluginReload> plugin_reload_;
+  std::unique_ptr<ConfigReload> reload_;
   std::unique_ptr<AdminApi> admin_;
   std::unique_ptr<StickyKeys> sticky_;
   std::unique_ptr<Listener> listener_;

@@ -78,6 +78,10 @@ std::string start_logging(const Log& config) {
   return {};
 }
 
+void set_log_level(const std::string& level) {
+  spdlog::default_logger()->set_level(spdlog::level::from_str(level));
+}
+
 void stop_logging() {
   spdlog::shutdown();
 }

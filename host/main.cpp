@@ -51,6 +51,13 @@ sigset_t termination_signals() {
   return set;
 }
 
+// SIGHUP reloads. It is no wish to end the process, also not before it listens.
+sigset_t waited_for_signals() {
+  sigset_t set = termination_signals();
+  sigaddset(&set, SIGHUP);
+  return set;
+}
+
 // Thousands of connections need descriptors: take what the system allows.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -80,7 +87,9 @@ class Application final : public Poco::Util::ServerApplication {
       return EXIT_OK;
     }
     if (command.command == Command::kPluginsNew) return make_plugin(command.new_plugin);
-    auto draft = read(command);
+    auto text = read_file(command);
+    auto draft = text ? read_text(command, *text.value, command.config_file)
+                      : Result<Draft>{std::nullopt, text.problems};
     if (!draft) {
       std::cerr << draft.problems.text();
       return kBadConfiguration;
@@ -107,7 +116,7 @@ class Application final : public Poco::Util::ServerApplication {
       default:
         break;
     }
-    auto config = finish(*draft.value, descriptors);
+    auto config = finish(std::move(*draft.value), descriptors);
     for (const auto& problem : load_problems) std::cerr << problem << "\n";
     if (!config) std::cerr << config.problems.text();
     if (!config || !load_problems.empty()) return kBadConfiguration;
@@ -115,17 +124,14 @@ class Application final : public Poco::Util::ServerApplication {
       for (const auto& warning : config.value->warnings)
         std::cout << "warning: " << warning << "\n";
       // Some of it only the plugins know.
-      if (const auto unfit = Gateway(*config.value, plugins, {}).prepare(); !unfit.empty()) {
+      if (const auto unfit = Gateway(*config.value, plugins).prepare(); !unfit.empty()) {
         std::cerr << unfit << "\n";
         return kBadConfiguration;
       }
       std::cout << command.config_file << ": ok\n" << summary(*config.value);
       return EXIT_OK;
     }
-    const auto refit = [settled = *draft.value](std::span<const smg_plugin* const> anew) {
-      return finish(settled, anew);
-    };
-    return serve(std::move(*config.value), plugins, refit);
+    return serve(std::move(*config.value), plugins, {std::move(command), std::move(*text.value)});
   }
 
  private:
@@ -149,7 +155,7 @@ class Application final : public Poco::Util::ServerApplication {
     return kBadConfiguration;
   }
 
-  static int serve(Config config, PluginRegistry& plugins, const Gateway::Refit& refit) {
+  static int serve(Config config, PluginRegistry& plugins, ConfigSource source) {
     if (const auto error = start_logging(config.log); !error.empty()) {
       std::cerr << error << "\n";
       return kBadConfiguration;
@@ -158,7 +164,7 @@ class Application final : public Poco::Util::ServerApplication {
     raise_descriptor_limit();
     int code = EXIT_OK;
     {
-      Gateway gateway(std::move(config), plugins, refit);
+      Gateway gateway(std::move(config), plugins, std::move(source));
       std::string unfit = gateway.prepare();
       if (unfit.empty()) unfit = gateway.add_workers();
       if (!unfit.empty()) {
@@ -178,8 +184,12 @@ class Application final : public Poco::Util::ServerApplication {
 
   static void wait_and_drain(Gateway& gateway) {
     const sigset_t signals = termination_signals();
+    const sigset_t all = waited_for_signals();
     int signal = 0;
-    sigwait(&signals, &signal);
+    do {
+      sigwait(&all, &signal);
+      if (signal == SIGHUP) gateway.reload_all();
+    } while (signal == SIGHUP);
     // A second signal ends the waiting.
     static std::atomic<bool> hurry{false};
     static std::atomic<bool> over{false};
@@ -202,7 +212,7 @@ class Application final : public Poco::Util::ServerApplication {
 
 int main(int argc, char** argv) {
   // Before any thread is made, so that all inherit it: signals are waited for in one place.
-  const sigset_t signals = smg::termination_signals();
+  const sigset_t signals = smg::waited_for_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   smg::Application application({argv + 1, argv + argc});

@@ -78,6 +78,15 @@ class PluginReload {
     Done done;                     // may be empty
   };
 
+  // Another configuration for what runs.
+  struct Reconfigure {
+    PolicyConfig policy;
+    PluginInstances::Options options;
+    // What else comes in force with it, in the same turn; a sentence: none of it does.
+    std::function<std::string()> along;
+    std::function<void(std::string refusal)> done;
+  };
+
   PluginReload(Parts parts, bool watch);
   ~PluginReload();
   PluginReload(const PluginReload&) = delete;
@@ -86,6 +95,7 @@ class PluginReload {
   // Takes no further orders, and those that wait are dropped; ends what is under way.
   void stop();
   void reload(Order order);
+  void reconfigure(Reconfigure other);
   // Every file that is not the one that was loaded, and every new one. `done` when the last is
   // dealt with, with the names of those that were exchanged and one sentence per problem.
   struct Summary {
@@ -113,8 +123,12 @@ class PluginReload {
   void next();
   void prepared(const std::shared_ptr<Job>& job);
   bool create(Job& job);
+  bool create_other(Job& job);
+  void renew_transport(Job& job, const std::shared_ptr<const Plugin>& plugin);
+  void renew_monitor(Job& job, const std::shared_ptr<const Plugin>& plugin);
   void hand_over(const std::shared_ptr<Job>& job);
   void swap(const std::shared_ptr<Job>& job);
+  void install(Job& job);
   void end(const std::shared_ptr<Job>& job);
   void refuse(const std::shared_ptr<Job>& job, std::string_view step, std::string problem);
   void passed(Job& job, std::string_view step);

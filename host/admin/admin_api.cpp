@@ -92,6 +92,8 @@ void AdminApi::handle(const AdminRequest& request, const Done& done) {
       return plugins_.list(done);
     case Action::reload_plugin:
       return plugins_.reload(request.id, request.query, done);
+    case Action::reload_config:
+      return reload_config(done);
     default:
       return done(text_reply(500, "this route has no handler"));
   }

@@ -1,5 +1,5 @@
 // The admin API and the calls that are about the fleet as a whole: workers, loads, caches, what the
-// engines say of themselves.
+// engines say of themselves, the configuration.
 //
 // Control loop. Each request gets one answer, now or later; those that are not answered when the
 // object goes are dropped.
@@ -14,6 +14,7 @@
 
 #include "host/admin/admin_reply.hpp"
 #include "host/admin/background.hpp"
+#include "host/admin/config_reload.hpp"
 #include "host/admin/fan_out.hpp"
 #include "host/admin/plugin_routes.hpp"
 #include "host/fleet/calls.hpp"
@@ -36,11 +37,12 @@ class AdminApi {
   using Done = std::function<void(AdminReply reply)>;
 
   AdminApi(Loop& control, Registry& registry, Registration& registration, const LoadPoller& loads,
-           Calls& calls, PluginRoutes plugins)
+           Calls& calls, ConfigReload& reload, PluginRoutes plugins)
       : registry_(registry),
         registration_(registration),
         loads_(loads),
         calls_(calls),
+        reload_(reload),
         plugins_(plugins),
         background_(control) {}
   AdminApi(const AdminApi&) = delete;
@@ -60,6 +62,7 @@ class AdminApi {
   void show_loads(const AdminRequest& request, const Done& done);
   void flush_cache(const Done& done);
   void engine_metrics(const Done& done);
+  void reload_config(const Done& done);
   void ask_one(std::string_view path, const Done& done);
 
   // Those that serve the model that the query names; all without one. Nothing, and the answer is
@@ -73,6 +76,7 @@ class AdminApi {
   Registration& registration_;
   const LoadPoller& loads_;
   Calls& calls_;
+  ConfigReload& reload_;
   PluginRoutes plugins_;
   std::list<std::unique_ptr<FanOut>> running_;
   Background background_;

@@ -1,9 +1,10 @@
-// The configuration of the gateway: TOML file and command line, merged, checked, immutable.
+// The configuration of the gateway: TOML file and command line, merged, checked.
 //
-// Made by load.hpp on the control thread, then shared as `std::shared_ptr<const Config>`; any
-// thread may read it. One struct per TOML section, with the section's keys as members. Times are in
-// the unit that the name says (duration.hpp makes them nanoseconds), sizes are bytes. Every number
-// is within the range that settings.cpp states for it.
+// Made by load.hpp. The control loop has the one that is in force and replaces it at a reload;
+// every data loop has a `std::shared_ptr<const Config>` of its own. One struct per TOML section,
+// with the section's keys as members. Times are in the unit that the name says (duration.hpp makes
+// them nanoseconds), sizes are bytes. Every number is within the range that settings.cpp states for
+// it.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,7 @@ struct Server {
   std::uint64_t worker_startup_delay_secs = defaults::kWorkerStartupDelaySecs;
   std::uint64_t worker_startup_check_interval_secs = defaults::kWorkerStartupCheckIntervalSecs;
   std::string backend;  // empty: detect
+  bool watch_config = defaults::kWatchConfig;
   bool enable_igw = false;
   bool dp_aware = false;
   bool dp_minimum_tokens_scheduler = false;

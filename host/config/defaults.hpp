@@ -29,6 +29,7 @@ inline constexpr std::uint32_t kJobQueueConcurrency = 200;
 inline constexpr std::uint64_t kWorkerStartupTimeoutSecs = 1800;
 inline constexpr std::uint64_t kWorkerStartupDelaySecs = 0;
 inline constexpr std::uint64_t kWorkerStartupCheckIntervalSecs = 30;
+inline constexpr bool kWatchConfig = true;
 
 // [plugins]
 inline constexpr std::string_view kPluginPath = SMG_DEFAULT_PLUGIN_DIR;

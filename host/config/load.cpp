@@ -62,7 +62,7 @@ void read_key(Draft& draft, const Node& section, const Node& node,
     return;
   }
   setting->set(draft.config, value);
-  draft.origins[std::string(setting->section) + "." + std::string(setting->key)] = where;
+  draft.origins[setting->name()] = where;
 }
 
 void read_section(Draft& draft, const Node& section) {
@@ -175,8 +175,7 @@ void read_flags(Draft& draft, const std::vector<FlagUse>& flags) {
     if (setting->shared) draft.plugin_flags.push_back(use);
     if (setting->off_flag == use.name) value = !std::get<bool>(value);
     setting->set(draft.config, value);
-    draft.origins[std::string(setting->section) + "." + std::string(setting->key)] =
-        printable_flag(use);
+    draft.origins[setting->name()] = printable_flag(use);
   }
 }
 
@@ -199,9 +198,12 @@ Result<Draft> read_text(const ParsedCommand& command, std::string_view toml, std
   return result;
 }
 
-Result<Draft> read(const ParsedCommand& command) {
-  if (command.config_file.empty()) return read_text(command, "", "");
-  Result<Draft> result;
+Result<std::string> read_file(const ParsedCommand& command) {
+  Result<std::string> result;
+  if (command.config_file.empty()) {
+    result.value.emplace();
+    return result;
+  }
   struct stat info {};
   if (stat(command.config_file.c_str(), &info) != 0) {
     result.problems.add(command.config_file + ": " + std::strerror(errno));
@@ -220,7 +222,8 @@ Result<Draft> read(const ParsedCommand& command) {
   std::string content(kMaxDocument + 1, '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   content.resize(static_cast<std::size_t>(in.gcount()));
-  return read_text(command, content, command.config_file);
+  result.value = std::move(content);
+  return result;
 }
 
 Result<Config> finish(Draft draft, std::span<const smg_plugin* const> plugins) {

@@ -1,14 +1,15 @@
 // From a command line and a TOML file to a Config, in two steps.
 //
 //   ParsedCommand command = parse_command_line(arguments);
-//   Result<Draft> draft = read(command);           // file and host settings
+//   Result<std::string> text = read_file(command);
+//   Result<Draft> draft = read_text(command, *text.value, command.config_file);  // host settings
 //   ... load the libraries of draft.value->config.plugins.paths ...
 //   Result<Config> config = finish(*draft.value, plugins);
 //
 // The second step needs the plugins' descriptors: they say which tables, keys and flags exist
 // beyond the host's own. Problems of both steps come out together at the end; the first one alone
-// fails when the file cannot be read or parsed. Control thread; nothing throws. A reload is the
-// same two calls with the same command.
+// fails when the file cannot be read or parsed. Any thread; nothing throws. A reload is the same
+// calls with the same command.
 #pragma once
 
 #include <map>
@@ -37,9 +38,10 @@ struct Draft {
   Problems problems;
 };
 
-Result<Draft> read(const ParsedCommand& command);
+// The text of the command's file; empty without one.
+Result<std::string> read_file(const ParsedCommand& command);
 
-// As read(), from text in memory; `file` is the name that messages show.
+// `file` is the name that messages show.
 Result<Draft> read_text(const ParsedCommand& command, std::string_view toml, std::string file);
 
 // `plugins` are those that the searched directories offer.

@@ -16,8 +16,8 @@ namespace smg {
 std::string_view plugin_kind_name(std::uint32_t kind);
 std::uint32_t kind_of(std::string_view name);
 
-// The option as a row of the table of settings, so that both are read and refused alike. No set or
-// shown. Valid as long as the descriptor.
+// The option as a row of the table of settings, so that both are read and refused alike. Without
+// what concerns a Config. Valid as long as the descriptor.
 Setting option_setting(const smg_option& option);
 
 // Names of the option's command-line flag, without dashes.

@@ -35,7 +35,11 @@ struct Setting {
   // `value` holds the alternative that `kind` says, within the range.
   std::function<void(Config&, const OptionValue& value)> set;
   std::function<std::string(const Config&)> shown;  // as TOML; empty: unset
+  std::function<bool(const Config&, const Config&)> same;
+  std::function<void(Config& to, const Config& from)> copy;
 
+  // "section.key"
+  std::string name() const { return std::string(section) + "." + std::string(key); }
   // Takes several values, and may be repeated on the command line.
   bool takes_many() const {
     return kind == SettingKind::kTexts || kind == SettingKind::kNumbers ||

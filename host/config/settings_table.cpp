@@ -69,6 +69,10 @@ Setting row(std::string_view section, std::string_view key, std::string_view fla
       return member ? show(*member) : std::string();
     }
   };
+  setting.same = [at](const Config& a, const Config& b) {
+    return at(const_cast<Config&>(a)) == at(const_cast<Config&>(b));
+  };
+  setting.copy = [at](Config& to, const Config& from) { at(to) = at(const_cast<Config&>(from)); };
   if constexpr (std::is_same_v<T, bool>) {
     setting.kind = SettingKind::kBool;
     setting.set = [at](Config& config, const OptionValue& value) {
@@ -240,6 +244,9 @@ const std::vector<Setting>& table() {
                          "what the workers run; unset: ask them"),
                      "runtime"),
                {"sglang", "vllm", "trtllm", "tokenspeed", "openai", "anthropic", "gemini"}));
+    add(off(row("server", "watch_config", "watch-config", SMG_AT(server.watch_config),
+                "reload the configuration when its file changes"),
+            "no-watch-config"));
     add(row("server", "enable_igw", "enable-igw", SMG_AT(server.enable_igw),
             "route several models"));
     add(row("server", "dp_aware", "dp-aware", SMG_AT(server.dp_aware),

@@ -57,6 +57,7 @@ void Breaker::reset(std::uint64_t now) {
 void Breaker::configure(const BreakerLimits& limits) {
   const std::lock_guard lock(mutex_);
   limits_ = limits;
+  if (limits.failures == BreakerLimits::kNever) move(BreakerState::closed, moved_at_);
 }
 
 void Breaker::move(BreakerState state, std::uint64_t now) {

@@ -13,7 +13,8 @@
 namespace smg {
 
 struct BreakerLimits {
-  std::uint32_t failures = 10;              // in a row, that open it
+  static constexpr std::uint32_t kNever = 0xffffffffu;
+  std::uint32_t failures = 10;              // in a row, that open it; kNever: no breaker
   std::uint32_t successes = 3;              // in a row, that close it again
   std::uint64_t open_for = 60'000'000'000;  // before it lets requests through again
 };
@@ -34,7 +35,7 @@ class Breaker {
   // Closed, with both runs at zero, whatever it was.
   void reset(std::uint64_t now);
 
-  // From the next outcome on.
+  // From the next outcome on; but one that shall never open does not stay open.
   void configure(const BreakerLimits& limits);
 
   BreakerState state() const { return state_.load(std::memory_order_relaxed); }

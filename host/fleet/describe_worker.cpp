@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
@@ -24,23 +23,6 @@ Ceilings own_ceilings(const WorkerOverload& overload) {
   }
   ceilings.token_usage = overload.token_usage;
   return ceilings;
-}
-
-WorkerRuntime::Settings runtime_settings(const WorkerSpec& spec, const Config& config) {
-  const auto& own = spec.resilience;
-  const auto& common = config.circuit_breaker;
-  WorkerRuntime::Settings settings;
-  settings.breaker.failures = own.cb_failure_threshold.value_or(common.failure_threshold);
-  if (own.disable_circuit_breaker.value_or(common.disabled)) {
-    settings.breaker.failures = std::numeric_limits<std::uint32_t>::max();
-  }
-  settings.breaker.successes = own.cb_success_threshold.value_or(common.success_threshold);
-  settings.breaker.open_for =
-      seconds_to_ns(own.cb_timeout_secs.value_or(common.timeout_duration_secs));
-  settings.liveness = {.stall = seconds_to_ns(config.liveness.stall_secs),
-                       .wedge = seconds_to_ns(config.liveness.wedge_secs),
-                       .stale = seconds_to_ns(config.liveness.stale_secs)};
-  return settings;
 }
 
 const std::string* find_label(const WorkerDescription& description, std::string_view key) {
@@ -92,13 +74,32 @@ WorkerDescription describe_worker(const WorkerSpec& spec, std::string id, const 
   for (const auto& [key, value] : spec.labels) description.labels.emplace_back(key, value);
   description.load_monitor_interval_secs = spec.load_monitor_interval_secs;
   description.overload = spec.overload;
-  description.ceilings =
-      resolve_ceilings(own_ceilings(spec.overload), gateway_ceilings(config.overload));
   description.health = spec.health;
   description.resilience = spec.resilience;
-  description.runtime_settings = runtime_settings(spec, config);
   description.carried = spec.carried;
   return description;
+}
+
+Ceilings ceilings_of(const WorkerDescription& description, const Overload& common) {
+  return resolve_ceilings(own_ceilings(description.overload), gateway_ceilings(common));
+}
+
+WorkerRuntime::Settings runtime_settings_of(const WorkerDescription& description,
+                                            const Config& config) {
+  const auto& own = description.resilience;
+  const auto& common = config.circuit_breaker;
+  WorkerRuntime::Settings settings;
+  settings.breaker.failures = own.cb_failure_threshold.value_or(common.failure_threshold);
+  if (own.disable_circuit_breaker.value_or(common.disabled)) {
+    settings.breaker.failures = BreakerLimits::kNever;
+  }
+  settings.breaker.successes = own.cb_success_threshold.value_or(common.success_threshold);
+  settings.breaker.open_for =
+      seconds_to_ns(own.cb_timeout_secs.value_or(common.timeout_duration_secs));
+  settings.liveness = {.stall = seconds_to_ns(config.liveness.stall_secs),
+                       .wedge = seconds_to_ns(config.liveness.wedge_secs),
+                       .stale = seconds_to_ns(config.liveness.stale_secs)};
+  return settings;
 }
 
 void add_findings(WorkerDescription& description, const smg_probe_result& found,

@@ -14,6 +14,8 @@ struct HealthChecker::Entry : std::enable_shared_from_this<Entry> {
   HealthState state{1, 1};
   std::uint64_t interval = 0;
   std::uint64_t timeout = 0;
+  std::uint64_t answered_at = 0;  // the last time; 0: never
+  bool is_due_later = false;      // the timer runs
   struct Timer : smg_timer {
     Entry* entry;
   } timer{};
@@ -31,9 +33,13 @@ HealthChecker::~HealthChecker() {
   }
 }
 
-bool HealthChecker::watches(const Worker& worker) const {
+bool HealthChecker::is_off(const Worker& worker) const {
   const auto& own = worker.description().health;
-  if (own.disable_health_check.value_or(config_.health_check.disable_health_check)) return false;
+  return own.disable_health_check.value_or(config_.health_check.disable_health_check);
+}
+
+bool HealthChecker::watches(const Worker& worker) const {
+  if (is_off(worker)) return false;
   const std::uint32_t status = worker.state() & SMG_STATE_STATUS_MASK;
   return status == SMG_STATUS_READY || status == SMG_STATUS_NOT_READY;
 }
@@ -51,26 +57,49 @@ void HealthChecker::fleet_changed() {
     if (!watches(*worker)) continue;
     auto& entry = entries_[worker->view().ref];
     if (entry != nullptr) continue;
-    const auto& own = worker->description().health;
-    const auto& common = config_.health_check;
     entry = std::make_shared<Entry>();
     entry->owner = this;
     entry->worker = worker;
-    entry->state = HealthState(own.success_threshold.value_or(common.success_threshold),
-                               own.failure_threshold.value_or(common.failure_threshold));
-    const std::uint64_t interval = own.check_interval_secs.value_or(0);
-    entry->interval = seconds_to_ns(interval == 0 ? common.check_interval_secs : interval);
-    const std::uint64_t timeout = own.timeout_secs.value_or(0);
-    entry->timeout = seconds_to_ns(timeout == 0 ? common.timeout_secs : timeout);
+    configure(*entry);
     entry->timer.fired = due;
     entry->timer.entry = entry.get();
+    entry->is_due_later = true;
     control_.set_timer(&entry->timer, control_.now());
   }
+}
+
+void HealthChecker::configure(Entry& entry) const {
+  const auto& own = entry.worker->description().health;
+  const auto& common = config_.health_check;
+  entry.state.configure(own.success_threshold.value_or(common.success_threshold),
+                        own.failure_threshold.value_or(common.failure_threshold));
+  const std::uint64_t interval = own.check_interval_secs.value_or(0);
+  entry.interval = seconds_to_ns(interval == 0 ? common.check_interval_secs : interval);
+  const std::uint64_t timeout = own.timeout_secs.value_or(0);
+  entry.timeout = seconds_to_ns(timeout == 0 ? common.timeout_secs : timeout);
+}
+
+void HealthChecker::config_changed() {
+  for (const auto& [ref, entry] : entries_) {
+    configure(*entry);
+    if (entry->is_due_later && entry->answered_at != 0) {
+      control_.set_timer(&entry->timer, entry->answered_at + entry->interval);
+    }
+  }
+  // Nobody would look again at what an earlier probe took out.
+  const auto present = registry_.present();
+  for (const auto& worker : present) {
+    const std::uint32_t status = worker->state() & SMG_STATE_STATUS_MASK;
+    const bool is_out = status == SMG_STATUS_NOT_READY || status == SMG_STATUS_FAILED;
+    if (is_out && is_off(*worker)) registry_.set_status(*worker, SMG_STATUS_READY);
+  }
+  fleet_changed();
 }
 
 void HealthChecker::due(smg_timer* timer) {
   Entry& entry = *static_cast<Entry::Timer*>(timer)->entry;
   HealthChecker& self = *entry.owner;
+  entry.is_due_later = false;
   if (self.running_ >= kMostProbes) {
     self.waiting_.push_back(entry.weak_from_this());
   } else {
@@ -114,7 +143,9 @@ void HealthChecker::answered(Entry& entry, bool healthy, std::string_view detail
   if (healthy) worker->runtime()->liveness().contact(control_.now(), "probe");
   const std::uint32_t before = worker->state() & SMG_STATE_STATUS_MASK;
   const std::uint32_t after = entry.state.probed(before, healthy);
+  entry.answered_at = control_.now();
   if (after != SMG_STATUS_FAILED) {
+    entry.is_due_later = true;
     control_.set_timer(&entry.timer, control_.now() + entry.interval);
   }
   if (after == before) return;

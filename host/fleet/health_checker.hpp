@@ -28,6 +28,8 @@ class HealthChecker {
 
   // Looks for workers to watch and for those to let go.
   void fleet_changed();
+  // Other thresholds and intervals, for those that are watched as well.
+  void config_changed();
 
  private:
   struct Entry;
@@ -36,7 +38,9 @@ class HealthChecker {
   static void probed(const std::shared_ptr<Entry>& entry, const smg_probe_result& result);
   void ask(const std::shared_ptr<Entry>& entry);
   void answered(Entry& entry, bool healthy, std::string_view detail);
+  bool is_off(const Worker& worker) const;
   bool watches(const Worker& worker) const;
+  void configure(Entry& entry) const;
 
   Loop& control_;
   Registry& registry_;

@@ -14,17 +14,22 @@ namespace smg {
 
 class HealthState {
  public:
-  // 0 counts as 1.
-  HealthState(std::uint32_t success_threshold, std::uint32_t failure_threshold)
-      : success_threshold_(std::max(success_threshold, 1u)),
-        failure_threshold_(std::max(failure_threshold, 1u)) {}
+  HealthState(std::uint32_t success_threshold, std::uint32_t failure_threshold) {
+    configure(success_threshold, failure_threshold);
+  }
+
+  // For the probes to come; what was counted stays. 0 counts as 1.
+  void configure(std::uint32_t success_threshold, std::uint32_t failure_threshold) {
+    success_threshold_ = std::max(success_threshold, 1u);
+    failure_threshold_ = std::max(failure_threshold, 1u);
+  }
 
   // Takes one probe's result, returns the status (SMG_STATUS_*) that follows from `status`.
   std::uint32_t probed(std::uint32_t status, bool healthy);
 
  private:
-  std::uint32_t success_threshold_;
-  std::uint32_t failure_threshold_;
+  std::uint32_t success_threshold_ = 1;
+  std::uint32_t failure_threshold_ = 1;
   std::uint64_t passes_ = 0;    // in a row
   std::uint64_t failures_ = 0;  // in a row
   std::uint64_t probes_ = 0;    // while pending

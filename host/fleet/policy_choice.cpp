@@ -89,6 +89,11 @@ std::vector<PolicyChoice::Instance> PolicyChoice::instances(std::string_view pol
   return found;
 }
 
+bool PolicyChoice::is_labelled(const PolicyPtr& ref) const {
+  return std::any_of(labelled_.begin(), labelled_.end(),
+                     [&](const Labelled& own) { return own.ref.lock() == ref; });
+}
+
 void PolicyChoice::replace(const PolicyPtr& before, const PolicyPtr& after) {
   for (auto& [policy, ref] : configured_) {
     if (ref == before) ref = after;

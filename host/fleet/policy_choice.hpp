@@ -50,6 +50,8 @@ class PolicyChoice {
   };
   // Those of the policy that serve now.
   std::vector<Instance> instances(std::string_view policy) const;
+  // It was made for one model, whose label asked for it.
+  bool is_labelled(const PolicyPtr& ref) const;
   // `after` takes the place of `before` from now on.
   void replace(const PolicyPtr& before, const PolicyPtr& after);
 

@@ -11,13 +11,13 @@
 #include "host/config/worker_url.hpp"
 #include "host/fleet/describe_worker.hpp"
 #include "host/fleet/probes.hpp"
+#include "host/fleet/registration_job.hpp"
 #include "host/metrics/utf8.hpp"
 
 namespace smg {
 namespace {
 
 constexpr std::uint64_t kUpdateLimit = 30'000'000'000;
-constexpr std::uint64_t kUpdateInterval = 5'000'000'000;
 // A look that hangs ends that long after the time that a worker has to come up.
 constexpr std::uint64_t kGrace = 30'000'000'000;
 constexpr std::uint64_t kLongestLook = 30'000'000'000;
@@ -36,22 +36,6 @@ std::string listed(const std::vector<ModelCard>& models) {
 
 }  // namespace
 
-struct Registration::Job : std::enable_shared_from_this<Job> {
-  Registration* owner = nullptr;  // nullptr: it has ended
-  std::uint64_t number = 0;       // at the table
-  WorkerSpec spec;
-  WorkerDescription description;
-  std::optional<Candidate> candidate;
-  std::shared_ptr<Worker> replaces;
-  std::uint64_t give_up_at = 0;
-  std::uint64_t interval = 0;
-  std::uint64_t timeout = 0;
-  std::string last_failure;
-  struct Timer : smg_timer {
-    Job* job;
-  } timer{}, limit{};
-};
-
 Registration::Registration(Loop& control, Registry& registry, const Config& config,
                            TransportFor transport_for)
     : control_(control),
@@ -68,6 +52,10 @@ Registration::~Registration() {
     job->candidate.reset();
     job->replaces.reset();
   }
+}
+
+std::string Registration::new_id() {
+  return Poco::UUIDGenerator::defaultGenerator().createRandom().toString();
 }
 
 Registration::JobPtr Registration::make_job(const WorkerSpec& spec, std::string id) {
@@ -93,18 +81,6 @@ std::string Registration::unknown_scheme(const WorkerSpec& spec) const {
   return error;
 }
 
-std::string Registration::add_configured(const WorkerSpec& spec) {
-  const JobPtr job =
-      make_job(spec, Poco::UUIDGenerator::defaultGenerator().createRandom().toString());
-  if (auto error = begin(*job); !error.empty()) {
-    jobs_.erase(job);
-    return error;
-  }
-  adding_[spec.url.text] = job;
-  submit(job, JobType::add_worker, {});
-  return {};
-}
-
 std::string Registration::add(const WorkerSpec& spec, Queued queued) {
   std::string id;
   const auto running = adding_.find(spec.url.text);
@@ -114,7 +90,7 @@ std::string Registration::add(const WorkerSpec& spec, Queued queued) {
     id = running->second->description.id;
     if (!hopeless) finish(*running->second);
   } else {
-    id = Poco::UUIDGenerator::defaultGenerator().createRandom().toString();
+    id = new_id();
   }
   const JobPtr job = make_job(spec, id);
   if (!hopeless) adding_[spec.url.text] = job;
@@ -126,7 +102,7 @@ void Registration::replace(const std::shared_ptr<Worker>& worker, const WorkerSp
                            Queued queued) {
   const JobPtr job = make_job(spec, worker->description().id);
   job->replaces = worker;
-  job->interval = std::min(job->interval, kUpdateInterval);
+  job->interval = std::min(job->interval, Job::kUpdateInterval);
   submit(job, JobType::update_worker, std::move(queued));
 }
 
@@ -214,6 +190,7 @@ void Registration::not_up(Job& job, std::string_view failure) {
 
 void Registration::succeed(Job& job, const smg_probe_result& found) {
   add_findings(job.description, found, config_);
+  const auto settings = runtime_settings_of(job.description, config_);
   std::shared_ptr<Worker> worker;
   if (job.replaces == nullptr) {
     worker = registry_.add(*std::exchange(job.candidate, {}), job.description);
@@ -230,6 +207,7 @@ void Registration::succeed(Job& job, const smg_probe_result& found) {
     }
     worker->runtime()->start_afresh(control_.now());
   }
+  worker->runtime()->configure(settings, control_.now());
   registry_.ready_when_published(worker);
   spdlog::info("worker {} is ready, serving {}", worker->url(),
                listed(worker->description().models));

@@ -11,9 +11,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "host/config/config.hpp"
 #include "host/fleet/job_table.hpp"
@@ -23,6 +25,8 @@
 namespace smg {
 
 class Registration {
+  struct Job;
+
  public:
   // The transport for a worker; nullptr and a sentence if there is none.
   using TransportFor = std::function<TransportPtr(const WorkerSpec&, std::string& error)>;
@@ -36,8 +40,16 @@ class Registration {
 
   // What is wrong with a URL whose scheme no transport speaks and the gateway does not know either.
   std::string unknown_scheme(const WorkerSpec& spec) const;
-  // A worker of the configuration. A sentence if it can never be registered.
-  std::string add_configured(const WorkerSpec& spec);
+  // Workers of the configuration come, or change, in two steps, so that all of them do or none.
+  // First their endpoints are opened: a sentence, and nothing has happened, if one can never be.
+  // Then their jobs are submitted, in the same turn of the loop.
+  using Prepared = std::vector<std::shared_ptr<Job>>;
+  std::string prepare(std::span<const WorkerSpec> specs, Prepared& jobs);
+  void submit(const Prepared& jobs);
+  void drop(Prepared& jobs);  // instead
+  // Takes out the worker that the configuration brought to that URL, registered or not; one that
+  // came by add() stays.
+  void remove_configured(std::string_view url);
   // Returns the id that the worker will have. One that is being added already starts over with the
   // new specification and keeps its id. REQUIRES: no worker with that URL is registered.
   std::string add(const WorkerSpec& spec, Queued queued);
@@ -52,9 +64,9 @@ class Registration {
   const JobRecord* job(std::string_view id) const { return table_.find(id); }
 
  private:
-  struct Job;
   using JobPtr = std::shared_ptr<Job>;
 
+  static std::string new_id();
   JobPtr make_job(const WorkerSpec& spec, std::string id);
   std::string begin(Job& job);
   void submit(const JobPtr& job, JobType type, Queued queued);
@@ -67,6 +79,8 @@ class Registration {
   void succeed(Job& job, const smg_probe_result& found);
   void apply(const std::string& id, const WorkerPatch& patch, std::uint64_t number);
   void drain(Job& job);
+  // Ends what is under way with a worker, but for one job.
+  void supersede(std::string_view id, const Job* by);
   void finish(Job& job, std::string failure = {});
 
   Loop& control_;
@@ -75,7 +89,8 @@ class Registration {
   const TransportFor transport_for_;
   JobTable table_;
   std::unordered_set<JobPtr> jobs_;
-  std::map<std::string, JobPtr, std::less<>> adding_;  // by URL
+  std::map<std::string, JobPtr, std::less<>> adding_;           // by URL
+  std::map<std::string, std::string, std::less<>> configured_;  // URL -> id
 };
 
 }  // namespace smg

@@ -66,8 +66,8 @@ std::optional<Candidate> Registry::open(const WorkerDescription& description,
     free_slots_.pop_back();
   }
   candidate.ref = next_ref_++;
-  candidate.runtime = std::make_shared<WorkerRuntime>(*this, families_, bus_, description.url,
-                                                      description.runtime_settings, Loop::clock());
+  candidate.runtime =
+      std::make_shared<WorkerRuntime>(*this, families_, bus_, description.url, Loop::clock());
   candidate.runtime->ref = candidate.ref;
   // No lock is held in a plugin.
   candidate.endpoint = endpoints_.open(transport, description, candidate.runtime, candidate.ref,
@@ -129,7 +129,6 @@ std::shared_ptr<Worker> Registry::replace(const std::shared_ptr<Worker>& present
       std::move(description), worker->runtime(), candidate ? candidate->ref : next_ref_++,
       worker->view().slot, candidate ? candidate->endpoint : worker->endpoint(),
       worker->requests_active());
-  fresh->runtime()->configure(fresh->description().runtime_settings);
   bool cleared = false;
   // Keys point into the worker that holds them.
   by_url_.erase(worker->url());

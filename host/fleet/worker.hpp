@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "host/config/worker_spec.hpp"
-#include "host/fleet/overload.hpp"
 #include "host/fleet/worker_runtime.hpp"
 #include "host/metrics/metrics.hpp"
 #include "smg/transport.h"
@@ -43,11 +42,9 @@ struct WorkerDescription {
   std::string api_key;
   std::vector<std::pair<std::string, std::string>> labels;
   std::optional<std::uint64_t> load_monitor_interval_secs;
-  WorkerOverload overload;  // as it was given
-  Ceilings ceilings;        // ... with the gateway's where it says nothing
+  WorkerOverload overload;
   WorkerHealth health;
   WorkerResilience resilience;
-  WorkerRuntime::Settings runtime_settings;
   std::string carried;  // WorkerSpec::carried
 };
 

@@ -35,10 +35,10 @@ std::string_view name_of(Veto veto) {
 }
 
 WorkerLiveness::WorkerLiveness(const LivenessBounds& bounds, std::uint64_t now, Listener listener)
-    : bounds_(bounds),
-      listener_(std::move(listener)),
+    : listener_(std::move(listener)),
       last_contact_(now),
       progress_clock_(now),
+      bounds_(bounds),
       idle_since_(now) {}
 
 void WorkerLiveness::contact(std::uint64_t now, std::string_view cause) {
@@ -119,7 +119,7 @@ void WorkerLiveness::report(std::uint64_t now, const LivenessEvidence& evidence)
   }
   const std::int64_t streams = tracked();
   const std::uint64_t age = progress_age(now);
-  const std::uint64_t bound = wedge_bound();
+  const std::uint64_t bound = wedge_bound_locked();
   if (veto() == Veto::wedged) {
     if (!engine_stalled_ && (age < bounds_.wedge || streams == 0 || age < bound)) {
       set(now, Veto::none, "engine output resumed");
@@ -152,6 +152,18 @@ void WorkerLiveness::start_afresh(std::uint64_t now) {
   watched_.store(false, std::memory_order_relaxed);
 }
 
+void WorkerLiveness::configure(std::uint64_t now, const LivenessBounds& bounds) {
+  const std::lock_guard lock(mutex_);
+  bounds_ = bounds;
+  if (bounds.wedge == 0) engine_stalled_ = false;
+  const bool wide = !engine_stalled_ && progress_age(now) < wedge_bound_locked();
+  if (veto() == Veto::wedged && (bounds.wedge == 0 || wide)) {
+    set(now, Veto::none, "other bounds");
+  }
+  watched_.store(veto() != Veto::none || failure_pending_ || engine_stalled_,
+                 std::memory_order_relaxed);
+}
+
 void WorkerLiveness::check(std::uint64_t now) {
   const std::lock_guard lock(mutex_);
   const std::int64_t streams = tracked();
@@ -166,12 +178,17 @@ void WorkerLiveness::check(std::uint64_t now) {
   } else if (veto() == Veto::wedged) {
     if (streams == 0 && !engine_stalled_) set(now, Veto::none, "drained");
   } else if (bounds_.wedge > 0 && streams > 0 && (streams > before || streams >= kDeepPile) &&
-             progress_age(now) >= wedge_bound()) {
+             progress_age(now) >= wedge_bound_locked()) {
     set(now, Veto::wedged, "in-flight requests pile up without progress");
   }
 }
 
 std::uint64_t WorkerLiveness::wedge_bound() const {
+  const std::lock_guard lock(mutex_);
+  return wedge_bound_locked();
+}
+
+std::uint64_t WorkerLiveness::wedge_bound_locked() const {
   const auto pending = static_cast<std::uint64_t>(
       std::max<std::int64_t>(prefill_pending_.load(std::memory_order_relaxed), 0));
   const std::uint64_t rate = prefill_rate() > 0 ? prefill_rate() : kAssumedRate;

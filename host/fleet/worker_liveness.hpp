@@ -73,6 +73,9 @@ class WorkerLiveness {
   void record_channel_ended();
   // The worker was registered anew: what was known of it counts no more. Its streams go on.
   void start_afresh(std::uint64_t now);
+  // Other bounds. A veto stays until something ends it, unless its rule is off now or the bound is
+  // wider than the silence that broke the old one.
+  void configure(std::uint64_t now, const LivenessBounds& bounds);
   // The background check, every kCheckInterval.
   void check(std::uint64_t now);
 
@@ -87,13 +90,13 @@ class WorkerLiveness {
   std::uint64_t wedge_bound() const;
 
  private:
+  std::uint64_t wedge_bound_locked() const;
   std::uint64_t contact_age(std::uint64_t now) const;
   std::uint64_t progress_age(std::uint64_t now) const;
   bool engine_is_silent(const LivenessEvidence& evidence) const;
   void set(std::uint64_t now, Veto veto, std::string_view cause);
   void contact_locked(std::uint64_t now, std::string_view cause);
 
-  const LivenessBounds bounds_;
   const Listener listener_;
 
   std::atomic<std::uint64_t> last_contact_;
@@ -106,6 +109,7 @@ class WorkerLiveness {
   std::atomic<bool> watched_{false};
 
   mutable std::mutex mutex_;
+  LivenessBounds bounds_;
   bool failure_pending_ = false;
   bool pushes_ = false;
   bool engine_stalled_ = false;

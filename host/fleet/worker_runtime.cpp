@@ -19,15 +19,15 @@ std::uint32_t bits_of(Veto veto) {
 }  // namespace
 
 WorkerRuntime::WorkerRuntime(Registry& registry, Families& families, Bus& bus, std::string url,
-                             const Settings& settings, std::uint64_t now)
+                             std::uint64_t now)
     : registry_(registry),
       families_(families),
       bus_(bus),
       url_(std::move(url)),
-      breaker_(settings.breaker,
+      breaker_(BreakerLimits{},
                [this](BreakerState before, BreakerState after) { breaker_moved(before, after); }),
-      liveness_(settings.liveness, now,
-                [this](const VetoChange& change) { veto_changed(change); }) {}
+      liveness_(LivenessBounds{}, now, [this](const VetoChange& change) { veto_changed(change); }) {
+}
 
 void WorkerRuntime::show() {
   shown_.store(true, std::memory_order_relaxed);

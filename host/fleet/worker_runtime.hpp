@@ -32,7 +32,7 @@ class WorkerRuntime final : public LiveBlock {
   };
 
   WorkerRuntime(Registry& registry, Families& families, Bus& bus, std::string url,
-                const Settings& settings, std::uint64_t now);
+                std::uint64_t now);
 
   const std::string& url() const { return url_; }
   Breaker& breaker() { return breaker_; }
@@ -43,8 +43,11 @@ class WorkerRuntime final : public LiveBlock {
   // What ends later does not bring them back.
   void show();
   void hide();
-  // Other thresholds for the breaker; runs and states stay.
-  void configure(const Settings& settings) { breaker_.configure(settings.breaker); }
+  // Other thresholds; runs and states stay, unless what they rest on is switched off.
+  void configure(const Settings& settings, std::uint64_t now) {
+    breaker_.configure(settings.breaker);
+    liveness_.configure(now, settings.liveness);
+  }
   // As if just registered: no veto, breaker closed. What runs on the worker goes on.
   void start_afresh(std::uint64_t now);
 

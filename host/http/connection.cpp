@@ -31,7 +31,7 @@ Connection::Connection(ListenerLoop& env, int socket)
   next_.owner = this;
   destroy_.run = destroy;
   destroy_.owner = this;
-  parser_.emplace(request_limits(env_.config));
+  parser_.emplace(request_limits(env_.config()));
 }
 
 Connection::~Connection() {
@@ -43,6 +43,10 @@ bool Connection::start() {
   env_.add(this);
   set_deadline(kIdleDeadline);
   return true;
+}
+
+void Connection::config_changed() {
+  if (phase_ == Phase::idle) parser_.emplace(request_limits(env_.config()));
 }
 
 void Connection::ready(smg_watch* watch, std::uint32_t events) {
@@ -162,7 +166,7 @@ void Connection::finish_request() {
     }
     return;
   }
-  parser_.emplace(request_limits(env_.config));
+  parser_.emplace(request_limits(env_.config()));
   set_deadline(kIdleDeadline);
   if (!in_.empty() || unread_) go_on_later();
 }

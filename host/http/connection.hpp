@@ -44,6 +44,8 @@ class Connection final : public Client, private smg_watch {
   bool start();
   // Sends what this connection had in the loop's cork, and `more` behind it.
   void flush_cork(std::string_view corked, std::string_view more);
+  // Other limits, from the next request on.
+  void config_changed();
   // Ends it: now if idle, else after the running answer.
   void drain();
   void close_now();

@@ -66,8 +66,9 @@ void Connection::begin_request(const http1::RequestHead& head) {
     if (equals_ignoring_case(field.name, "content-type")) content_type = field.value;
     if (equals_ignoring_case(field.name, "access-control-request-method")) preflight = true;
   }
-  if (!origin.empty()) append_cors_headers(cors_, env_.config.server.cors_allowed_origins, origin);
-  choose_request_id(request_id_, head.fields, env_.config.server.request_id_headers, path,
+  if (!origin.empty())
+    append_cors_headers(cors_, env_.config().server.cors_allowed_origins, origin);
+  choose_request_id(request_id_, head.fields, env_.config().server.request_id_headers, path,
                     env_.routing.random);
   if (route_ != nullptr && head.method == route_->method) {
     env_.series(*route_).requests.add();
@@ -78,7 +79,7 @@ void Connection::begin_request(const http1::RequestHead& head) {
   }
   if (head.method == "OPTIONS" && !origin.empty() && preflight) {
     reply({.status = 200,
-           .extra_headers = preflight_headers(env_.config.server.cors_allowed_origins),
+           .extra_headers = preflight_headers(env_.config().server.cors_allowed_origins),
            .close = head.has_body()});
     return;
   }
@@ -124,7 +125,7 @@ void Connection::begin_request(const http1::RequestHead& head) {
 
 void Connection::collect_headers(const http1::RequestHead& head) {
   RequestBuffer& buffer = exchange_.buffer();
-  const auto& key_headers = env_.routing.config.routing_key_override.headers;
+  const auto& key_headers = env_.config().routing_key_override.headers;
   const auto brings_key = [&](std::string_view name) {
     return std::any_of(key_headers.begin(), key_headers.end(), [&](const std::string& header) {
       return equals_ignoring_case(header, name);

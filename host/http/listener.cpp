@@ -90,11 +90,12 @@ std::string Listener::open() {
     }
     sockets.push_back(fd);
   }
+  const auto config = std::make_shared<const Config>(config_);
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
     loops_.run_on(i, [&] {
       PerLoop& mine = per_loop_[i];
       mine.routing =
-          std::make_unique<LoopState>(loops_.at(i), registry_, families_, config_, sticky_);
+          std::make_unique<LoopState>(loops_.at(i), registry_, families_, config, sticky_);
       mine.listener = std::make_unique<ListenerLoop>(loops_.at(i), *mine.routing, shared_);
       mine.listener->listen(sockets[i]);
     });
@@ -122,6 +123,45 @@ void Listener::refresh_fleet() {
       if (due.routing != nullptr) due.routing->refresh();
     };
     loops_.at(i).post(&mine);
+  }
+}
+
+// A configuration on its way to one loop and back.
+struct Listener::Change : smg_task {
+  struct Round {
+    std::uint32_t missing;
+    std::function<void()> done;
+  };
+  PerLoop* target;
+  Loop* control;
+  std::shared_ptr<const Config> config;
+  std::shared_ptr<Round> round;
+
+  static void arrive(smg_task* task) {
+    auto* const self = static_cast<Change*>(task);
+    if (self->target->listener != nullptr) self->target->listener->take(std::move(self->config));
+    self->run = come_back;
+    self->control->post(self);
+  }
+  static void come_back(smg_task* task) {
+    const std::unique_ptr<Change> self(static_cast<Change*>(task));
+    if (--self->round->missing == 0) self->round->done();
+  }
+};
+
+void Listener::apply(const Config& config, std::function<void()> done) {
+  const auto shared = std::make_shared<const Config>(config);
+  const auto round = std::make_shared<Change::Round>();
+  round->missing = loops_.data_count();
+  round->done = std::move(done);
+  for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
+    auto change = std::make_unique<Change>();
+    change->run = Change::arrive;
+    change->target = &per_loop_[i];
+    change->control = &loops_.control();
+    change->config = shared;
+    change->round = round;
+    loops_.at(i).post(change.release());
   }
 }
 

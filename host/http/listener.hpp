@@ -3,6 +3,7 @@
 // Control of all loops from the thread that owns the gateway: open, drain, close.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,8 +35,12 @@ class Listener {
   // [control] Has the loops let go of fleets that are no longer the newest, also those that have no
   // request to look for one: policies and workers that left wait for it.
   void refresh_fleet();
+  // [control] Has every loop go by this configuration from its next call-back on; `done` is called
+  // here once all do.
+  void apply(const Config& config, std::function<void()> done);
 
  private:
+  struct Change;
   struct PerLoop : smg_task {
     std::atomic<bool> refresh_due{false};
     std::unique_ptr<LoopState> routing;

@@ -17,7 +17,6 @@ ListenerLoop::ListenerLoop(Loop& of, LoopState& routing_state, ListenerShared& w
       loop(of),
       routing(routing_state),
       shared(with),
-      config(routing_state.config),
       cork_(std::make_unique<char[]>(kCorkSize)),
       series_(std::make_unique<RouteSeries[]>(all_routes().size())) {
   this->fd = -1;
@@ -125,6 +124,11 @@ void ListenerLoop::drain() {
     connection->drain();
     connection = following;
   }
+}
+
+void ListenerLoop::take(std::shared_ptr<const Config> config) {
+  routing.take(std::move(config));
+  for (Connection* at = connections_; at != nullptr; at = at->next) at->config_changed();
 }
 
 void ListenerLoop::close_all() {

@@ -49,6 +49,10 @@ class ListenerLoop : private smg_watch {
   void drain();
   void close_all();
 
+  const Config& config() const { return routing.config(); }
+  // From now on this one.
+  void take(std::shared_ptr<const Config> config);
+
   void add(Connection* connection);
   void remove(Connection* connection);
 
@@ -72,7 +76,6 @@ class ListenerLoop : private smg_watch {
   Loop& loop;
   LoopState& routing;
   ListenerShared& shared;
-  const Config& config;
   std::string head;               // of the answer being written
   http1::RequestScratch scratch;  // of the head being read
 

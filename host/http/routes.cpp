@@ -60,6 +60,7 @@ constexpr Route kRoutes[] = {
     admin("GET", "/health_generate", Action::health_generate),
     admin("GET", "/plugins", Action::list_plugins),
     admin("POST", "/plugins/{name}/reload", Action::reload_plugin),
+    admin("POST", "/config/reload", Action::reload_config),
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "host/base/views.hpp"
+#include "host/fleet/describe_worker.hpp"
 
 namespace smg {
 namespace {
@@ -41,18 +42,13 @@ std::string_view no_report_name(std::uint32_t cause) {
   return cause < std::size(kNames) ? kNames[cause] : "other";
 }
 
-LoadDesk::LoadDesk(Loop& control, Registry& registry, Families& families, Bus& bus)
-    : control_(control), registry_(registry), families_(families), bus_(bus) {}
+LoadDesk::LoadDesk(Loop& control, Registry& registry, Families& families, Bus& bus,
+                   const Config& config)
+    : control_(control), registry_(registry), families_(families), bus_(bus), config_(config) {}
 
-bool LoadDesk::report(const std::shared_ptr<Worker>& worker, const LoadReport& report,
-                      std::string_view source) {
-  if (registry_.find(worker->view().ref) != worker) return false;
-  const std::uint64_t now = control_.now();
-  // It was heard of, whatever its health: only what it says of its load is asked of Ready ones.
-  // Of what it pushed liveness has heard already.
-  if (report.view().pushed == 0) worker->runtime()->liveness().report(now, report.evidence());
-  const Ceilings& ceilings = worker->description().ceilings;
-  const bool overloaded = is_overloaded(report.totals(), ceilings);
+bool LoadDesk::judge(const std::shared_ptr<Worker>& worker, const LoadReport& report) {
+  const bool overloaded =
+      is_overloaded(report.totals(), ceilings_of(worker->description(), config_.overload));
   const bool was_overloaded = (worker->state() & SMG_STATE_OVERLOADED) != 0;
   if (!registry_.set_overloaded(*worker, overloaded)) return false;
   if (overloaded != was_overloaded) {
@@ -61,6 +57,17 @@ bool LoadDesk::report(const std::shared_ptr<Worker>& worker, const LoadReport& r
                 worker->url(), overloaded ? "overloaded and left out" : "below its ceilings again",
                 report.totals().waiting_requests, report.totals().token_usage);
   }
+  return true;
+}
+
+bool LoadDesk::report(const std::shared_ptr<Worker>& worker, const LoadReport& report,
+                      std::string_view source) {
+  if (registry_.find(worker->view().ref) != worker) return false;
+  const std::uint64_t now = control_.now();
+  // It was heard of, whatever its health: only what it says of its load is asked of Ready ones.
+  // Of what it pushed liveness has heard already.
+  if (report.view().pushed == 0) worker->runtime()->liveness().report(now, report.evidence());
+  if (!judge(worker, report)) return false;
   show_live(worker->live(), report, now);
   families_.load_reports.with({source, "ok"}).add();
   Known& known = this->known(*worker);

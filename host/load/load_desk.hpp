@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/bus/bus.hpp"
+#include "host/config/config.hpp"
 #include "host/fleet/registry.hpp"
 #include "host/load/load_poller.hpp"
 #include "host/metrics/families.hpp"
@@ -19,10 +20,11 @@ namespace smg {
 
 class LoadDesk final : public LoadIntake {
  public:
-  LoadDesk(Loop& control, Registry& registry, Families& families, Bus& bus);
+  LoadDesk(Loop& control, Registry& registry, Families& families, Bus& bus, const Config& config);
 
   bool report(const std::shared_ptr<Worker>& worker, const LoadReport& report,
               std::string_view source) override;
+  bool judge(const std::shared_ptr<Worker>& worker, const LoadReport& report) override;
   void no_report(const std::shared_ptr<Worker>& worker, std::uint32_t cause,
                  std::string_view detail, std::string_view source) override;
   void reset(const std::shared_ptr<Worker>& worker) override;
@@ -51,6 +53,7 @@ class LoadDesk final : public LoadIntake {
   Registry& registry_;
   Families& families_;
   Bus& bus_;
+  const Config& config_;
   std::unordered_map<std::uint64_t, Known> known_;  // by ref
 };
 

@@ -7,6 +7,7 @@
 #include "host/base/plausible.hpp"
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
+#include "host/fleet/describe_worker.hpp"
 
 namespace smg {
 namespace {
@@ -112,8 +113,9 @@ bool LoadPoller::wanted(const Pool& pool) const {
   const LoadMonitor& monitor = config_.load_monitor;
   if (!monitor.disabled || monitor.engine_metrics) return true;
   if ((pool.policy->needs & SMG_NEEDS_LOADS) != 0) return true;
-  return std::any_of(pool.members.begin(), pool.members.end(),
-                     [](const auto& worker) { return worker->description().ceilings.any(); });
+  return std::any_of(pool.members.begin(), pool.members.end(), [this](const auto& worker) {
+    return ceilings_of(worker->description(), config_.overload).any();
+  });
 }
 
 void LoadPoller::fleet_changed() {
@@ -138,6 +140,13 @@ void LoadPoller::fleet_changed() {
     }
     group->interval = interval;
     control_.set_timer(&group->timer, control_.now());
+  }
+}
+
+void LoadPoller::config_changed() {
+  fleet_changed();
+  for (const auto& [url, report] : current_) {
+    if (const auto worker = registry_.find_url(url)) intake_.judge(worker, *report);
   }
 }
 

@@ -50,6 +50,8 @@ class LoadIntake {
   // False: the worker is not registered any more, or not Ready; the report says nothing then.
   virtual bool report(const std::shared_ptr<Worker>& worker, const LoadReport& report,
                       std::string_view source) = 0;
+  // The verdict on the worker's last report, once more: the ceilings are others. As report().
+  virtual bool judge(const std::shared_ptr<Worker>& worker, const LoadReport& report) = 0;
   virtual void no_report(const std::shared_ptr<Worker>& worker, std::uint32_t cause,
                          std::string_view detail, std::string_view source) = 0;
   // What was reported does not hold any more, and nothing else is known yet.
@@ -71,6 +73,8 @@ class LoadPoller {
 
   // Membership has changed: groups begin, end, or change their interval.
   void fleet_changed();
+  // So has the configuration: besides, each worker's last report is judged anew.
+  void config_changed();
   // The worker left Ready, was replaced or removed: nothing that is known of its load holds.
   void evict(const Worker& worker);
   // A report that came unasked.

@@ -63,6 +63,8 @@ Families::Families(Metrics& metrics)
       plugin_generation(metrics.family(family::kPluginGeneration)),
       plugin_reload_steps(metrics.family(family::kPluginReloadSteps)),
       plugin_reload_duration(metrics.family(family::kPluginReloadDuration)),
+      config_generation(metrics.family(family::kConfigGeneration).with({})),
+      config_reloads(metrics.family(family::kConfigReloads)),
       bus_events_dropped(metrics.family(family::kBusEventsDropped)) {
   // Alerts on rates need a series to be there before it counts.
   for (const std::string_view stage : {"selection", "dispatch", "pd_admission"}) {
@@ -72,6 +74,9 @@ Families::Families(Metrics& metrics)
        {"chat", "completions", "generate", "messages", "responses", "rerank", "other"}) {
     worker_retries.with({"regular", endpoint});
     worker_retries_exhausted.with({"regular", endpoint});
+  }
+  for (const std::string_view result : {"applied", "unchanged", "failed"}) {
+    config_reloads.with({result});
   }
   for (const std::string_view stage : {"selection", "dispatch"}) {
     overload_fallback.with({stage});

@@ -284,6 +284,14 @@ inline constexpr FamilyDescriptor kPluginFenced{
     MetricType::kGauge,
     "Instances of a plugin whose role was given to a default after too many faults",
     {"kind", "plugin"}};
+inline constexpr FamilyDescriptor kConfigGeneration{
+    "smg_config_generation", MetricType::kGauge,
+    "Generation of the configuration in force: 1 at the start, one more with each reload"};
+inline constexpr FamilyDescriptor kConfigReloads{
+    "smg_config_reloads_total",
+    MetricType::kCounter,
+    "Reloads of the configuration: applied, unchanged, or failed and without effect",
+    {"result"}};
 inline constexpr FamilyDescriptor kBusEventsDropped{"smg_bus_events_dropped_total",
                                                     MetricType::kCounter,
                                                     "Events lost by a subscriber that was too slow",
@@ -359,6 +367,8 @@ struct Families {
   Family& plugin_generation;
   Family& plugin_reload_steps;
   Family& plugin_reload_duration;
+  Series config_generation;
+  Family& config_reloads;
   Family& bus_events_dropped;
 };
 

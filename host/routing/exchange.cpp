@@ -115,7 +115,7 @@ void Exchange::attempt() {
   }
   const PolicyRef& policy = *pool->policy;
   const smg_policy_request request = policy_request(fleet, policy);
-  const bool may_shed = state_.config.overload.shed;
+  const bool may_shed = state_.config().overload.shed;
   const std::uint64_t key_hash = key_.empty() ? 0 : std::hash<std::string>()(key_) | 1;
   const bool sticky =
       state_.sticky != nullptr && !key_.empty() && (policy.needs & SMG_KEEPS_ROUTING_KEYS) == 0;
@@ -144,7 +144,7 @@ void Exchange::attempt() {
 }
 
 std::string_view Exchange::header_key() const {
-  for (const auto& name : state_.config.routing_key_override.headers) {
+  for (const auto& name : state_.config().routing_key_override.headers) {
     if (const auto value = buffer_->find(name); is_routing_key(value)) return value;
   }
   return {};
@@ -152,7 +152,7 @@ std::string_view Exchange::header_key() const {
 
 void Exchange::take_key() {
   key_.clear();
-  const bool sticky = state_.config.routing_key_override.enabled;
+  const bool sticky = state_.config().routing_key_override.enabled;
   key_from_rid_ = sticky && read_rid_key(state_.facts.rid.in(buffer_->body.view()), key_);
   if (key_from_rid_) return;
   const std::string_view header = header_key();
@@ -170,7 +170,7 @@ smg_policy_request Exchange::policy_request(const FleetSnapshot& fleet, const Po
   // A policy that keeps keys itself gets the key that is counted; for any other the gateway does
   // the keeping, and `rid` is none of its business.
   const bool whole =
-      !state_.config.routing_key_override.enabled || (policy.needs & SMG_KEEPS_ROUTING_KEYS) != 0;
+      !state_.config().routing_key_override.enabled || (policy.needs & SMG_KEEPS_ROUTING_KEYS) != 0;
   request.routing_key = view(whole ? std::string_view(key_) : header_key());
   if ((fleet.needs & kRequestNeeds) == 0) return request;
   if ((fleet.needs & SMG_NEEDS_TOKENS) != 0) {
@@ -233,7 +233,7 @@ void Exchange::dispatch(const std::shared_ptr<Worker>& worker,
   smg_request& request = buffer_->request;
   request.headers = headers.data();
   request.header_count = static_cast<std::uint32_t>(headers.size());
-  request.deadline = state_.loop.now() + state_.request_timeout;
+  request.deadline = state_.loop.now() + state_.request_timeout();
   status_ = 0;
   held_bytes_ = 0;
   paused_ = false;
@@ -247,7 +247,7 @@ bool Exchange::should_retry(std::uint32_t status) const {
 
 RetryPolicy Exchange::retry_policy() const {
   const Pool* pool = state_.fleet().find(model_);
-  return retry_policy_of(state_.config.retry,
+  return retry_policy_of(state_.config().retry,
                          pool == nullptr ? WorkerResilience{} : pool->resilience);
 }
 

@@ -68,7 +68,7 @@ std::int32_t Exchange::on_data(std::string_view data) {
     return SMG_PAUSE;
   }
   if (answer_ != nullptr) {
-    if (answer_->size() + data.size() > state_.config.server.max_payload_size) {
+    if (answer_->size() + data.size() > state_.config().server.max_payload_size) {
       cancel_stream(false);
       fail(502, "upstream_response_too_large",
            "The worker's answer is larger than max_payload_size allows", false);
@@ -198,7 +198,8 @@ void Exchange::shed(std::string_view stage, std::string_view message) {
   const std::string body = error_body(503, kCode, message);
   const std::string retry_after =
       "retry-after: " +
-      std::to_string(std::max<std::uint64_t>(state_.config.load_monitor.interval_secs, 1)) + "\r\n";
+      std::to_string(std::max<std::uint64_t>(state_.config().load_monitor.interval_secs, 1)) +
+      "\r\n";
   submitted_ = false;
   release_buffer();
   client_->reply({.status = 503,

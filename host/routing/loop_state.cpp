@@ -1,18 +1,17 @@
 #include "host/routing/loop_state.hpp"
 
 #include <charconv>
+#include <utility>
 
 #include "host/config/duration.hpp"
 
 namespace smg {
 LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_families,
-                     const Config& configuration, StickyKeys* sticky_keys)
+                     std::shared_ptr<const Config> config, StickyKeys* sticky_keys)
     : loop(of),
       registry(fleet_registry),
       families(metric_families),
-      config(configuration),
       sticky(sticky_keys),
-      request_timeout(seconds_to_ns(configuration.server.request_timeout_secs)),
       table(of.index()),
       random(Loop::clock() ^ (std::uint64_t{of.index()} << 56)),
       client_abort_upload(families.http_client_aborts.with({"upload"})),
@@ -20,7 +19,12 @@ LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_famili
       client_abort_streaming(families.http_client_aborts.with({"streaming"})),
       send_retries(families.router_upstream_send_retries.with({"http"})),
       connections_active(families.worker_connections_active.with({"regular", "http"})),
+      config_(std::move(config)),
       snapshot_(registry.snapshot()) {}
+
+std::uint64_t LoopState::request_timeout() const {
+  return seconds_to_ns(config_->server.request_timeout_secs);
+}
 
 std::unique_ptr<RequestBuffer> LoopState::take_buffer() {
   if (buffers_.empty()) return std::make_unique<RequestBuffer>();

@@ -27,8 +27,8 @@ class StickyKeys;
 class LoopState {
  public:
   // `sticky`: nullptr where keys are not kept together. Outlives the object.
-  LoopState(Loop& loop, Registry& registry, Families& families, const Config& config,
-            StickyKeys* sticky);
+  LoopState(Loop& loop, Registry& registry, Families& families,
+            std::shared_ptr<const Config> config, StickyKeys* sticky);
   LoopState(const LoopState&) = delete;
   LoopState& operator=(const LoopState&) = delete;
 
@@ -37,6 +37,10 @@ class LoopState {
     if (snapshot_->generation != registry.generation()) snapshot_ = registry.snapshot();
     return *snapshot_;
   }
+  // The configuration in force. Valid until the call-back returns: the next one may find another.
+  const Config& config() const { return *config_; }
+  void take(std::shared_ptr<const Config> config) { config_ = std::move(config); }
+  std::uint64_t request_timeout() const;  // ns
   // Lets go of a fleet that is no longer the newest.
   void refresh() { fleet(); }
 
@@ -49,9 +53,7 @@ class LoopState {
   Loop& loop;
   Registry& registry;
   Families& families;
-  const Config& config;
   StickyKeys* const sticky;
-  const std::uint64_t request_timeout;  // ns
   StreamTable table;
   Random random;
   RequestReader reader;
@@ -64,6 +66,7 @@ class LoopState {
  private:
   static constexpr std::size_t kKeptBuffers = 64;
 
+  std::shared_ptr<const Config> config_;
   std::shared_ptr<const FleetSnapshot> snapshot_;
   std::vector<std::unique_ptr<RequestBuffer>> buffers_;
   std::array<Series, 600> upstream_responses_;

@@ -29,6 +29,7 @@ enum class Action : std::uint8_t {
   health_generate,
   list_plugins,
   reload_plugin,
+  reload_config,
 };
 
 constexpr bool is_admin(Action action) {

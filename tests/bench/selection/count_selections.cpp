@@ -6,6 +6,7 @@
 
 #include "host/routing/random.hpp"
 #include "host/routing/selection.hpp"
+#include "host/fleet/overload.hpp"
 #include "idle_fleet.hpp"
 
 namespace {
@@ -35,7 +36,7 @@ int main(int argc, char** argv) {
   }
   smg::Ceilings ceilings;
   if (protection != "off") ceilings = {.waiting_requests = 8, .token_usage = 0.8};
-  smg::IdleFleet fleet(argv[1], static_cast<std::size_t>(std::atoi(argv[2])), ceilings);
+  smg::IdleFleet fleet(argv[1], static_cast<std::size_t>(std::atoi(argv[2])));
   fleet.on_loop([&] {
     const auto snapshot = fleet.registry().snapshot();
     for (const auto& worker : snapshot->workers) {

@@ -19,7 +19,7 @@ namespace smg {
 // A fleet of workers that are ready and reachable by nobody: selection never talks to them.
 class IdleFleet {
  public:
-  IdleFleet(const std::string& policy_name, std::size_t workers, const Ceilings& ceilings = {},
+  IdleFleet(const std::string& policy_name, std::size_t workers,
             std::uint32_t type = SMG_WORKER_REGULAR)
       : loops_(1),
         metrics_({.loops = 2}),
@@ -67,7 +67,6 @@ class IdleFleet {
       description.models = {"meta-llama/Llama-3.1-8B-Instruct"};
       description.id = description.url;
       description.type = type;
-      description.ceilings = ceilings;
       auto candidate = registry_->open(description, transport_ref_, error);
       const auto worker = registry_->add(std::move(*candidate), description);
       registry_->set_status(*worker, SMG_STATUS_READY);

@@ -40,7 +40,7 @@ using namespace smg;
 // at them.
 void choose(benchmark::State& state, const std::string& policy) {
   const std::uint32_t type = policy == "bucket" ? SMG_WORKER_PREFILL : SMG_WORKER_REGULAR;
-  IdleFleet fleet(policy, static_cast<std::size_t>(state.range(0)), {}, type);
+  IdleFleet fleet(policy, static_cast<std::size_t>(state.range(0)), type);
   std::vector<std::string> keys;
   for (int i = 0; i < 10'000; ++i) keys.push_back("conversation-" + std::to_string(i));
   const std::vector<std::uint32_t> tokens(8192);

@@ -28,6 +28,12 @@ class Directory {
   std::filesystem::path path_;
 };
 
+Result<Draft> read(const ParsedCommand& parsed) {
+  const auto text = read_file(parsed);
+  if (!text) return {std::nullopt, text.problems};
+  return read_text(parsed, *text.value, parsed.config_file);
+}
+
 std::string read_verdict(const std::string& file) {
   ParsedCommand parsed;
   parsed.config_file = file;

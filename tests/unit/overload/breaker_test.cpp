@@ -79,3 +79,23 @@ TEST_CASE("overload 5.7.2: a reset closes it with zeroed runs, later failures co
   bench.record("-");
   CHECK(bench.breaker.state() == BreakerState::open);
 }
+
+TEST_CASE("other limits keep the run, and count from the next outcome on") {
+  Bench bench;
+  bench.record("--");
+  bench.breaker.configure({.failures = 2, .successes = 2, .open_for = kSecond});
+  CHECK(bench.breaker.state() == BreakerState::closed);
+  bench.record("-");
+  CHECK(bench.breaker.state() == BreakerState::open);
+}
+
+TEST_CASE("an open breaker that is switched off closes and stays closed") {
+  Bench bench;
+  bench.record("---");
+  REQUIRE(bench.breaker.state() == BreakerState::open);
+  bench.breaker.configure({.failures = BreakerLimits::kNever, .successes = 2, .open_for = kSecond});
+  CHECK(bench.breaker.state() == BreakerState::closed);
+  bench.record("----");
+  CHECK(bench.breaker.state() == BreakerState::closed);
+  CHECK(bench.moves == "closed>open open>closed ");
+}

@@ -51,3 +51,10 @@ TEST_CASE("http-api 4.14.3: failed and draining are left alone") {
   CHECK(run(state, SMG_STATUS_FAILED, "++--") == SMG_STATUS_FAILED);
   CHECK(run(state, SMG_STATUS_DRAINING, "++--") == SMG_STATUS_DRAINING);
 }
+
+TEST_CASE("other thresholds keep what was counted") {
+  HealthState state(2, 3);
+  CHECK(run(state, SMG_STATUS_READY, "-") == SMG_STATUS_READY);
+  state.configure(2, 2);
+  CHECK(run(state, SMG_STATUS_READY, "-") == SMG_STATUS_NOT_READY);
+}

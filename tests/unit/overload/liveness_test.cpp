@@ -502,3 +502,55 @@ TEST_CASE(
   bench.poll(0);
   CHECK(bench.veto() == "none");
 }
+
+TEST_CASE("other bounds count from the next check on, and keep what is remembered") {
+  Bench bench({.stall = 10 * kSecond});
+  bench.contact();
+  bench.fail();
+  bench.wait(3 * kSecond);
+  bench.check();
+  CHECK(bench.veto() == "none");
+  bench.liveness.configure(bench.now, {.stall = 2 * kSecond});
+  CHECK(bench.veto() == "none");
+  bench.check();
+  CHECK(bench.veto() == "unreachable");
+}
+
+TEST_CASE("a wider wedge bound takes back the veto that only the old one called for") {
+  Bench bench;
+  bench.dispatch(4);
+  bench.wait(4 * kSecond);
+  bench.check();
+  REQUIRE(bench.veto() == "wedged");
+  bench.liveness.configure(bench.now, {.wedge = 4 * kSecond});
+  CHECK(bench.veto() == "wedged");
+  bench.liveness.configure(bench.now, {.wedge = 5 * kSecond});
+  CHECK(bench.veto() == "none");
+  bench.check();
+  CHECK(bench.veto() == "none");
+  bench.wait(kSecond);
+  bench.check();
+  CHECK(bench.veto() == "wedged");
+}
+
+TEST_CASE("with the wedge rule switched off nobody stays wedged") {
+  Bench bench;
+  bench.dispatch(1);
+  bench.record(60'000);
+  REQUIRE(bench.veto() == "wedged");
+  bench.liveness.configure(bench.now, {.wedge = 0});
+  CHECK(bench.veto() == "none");
+  bench.record(60'000);
+  CHECK(bench.veto() == "none");
+}
+
+TEST_CASE("other bounds do not bring back a worker that is gone") {
+  Bench bench;
+  bench.wait(2 * kSecond);
+  bench.fail();
+  REQUIRE(bench.veto() == "unreachable");
+  bench.liveness.configure(bench.now, {.stall = 60 * kSecond, .wedge = 0});
+  CHECK(bench.veto() == "unreachable");
+  bench.contact();
+  CHECK(bench.veto() == "none");
+}
