@@ -204,8 +204,8 @@ std::string Gateway::create_monitors() {
     monitors_.push_back(std::move(instance));
   }
   load_desk_ = std::make_unique<LoadDesk>(loops_.control(), *registry_, families_, bus_);
-  load_poller_ = std::make_unique<LoadPoller>(
-      loops_.control(), *registry_, *load_desk_, config_, std::move(refs));
+  load_poller_ = std::make_unique<LoadPoller>(loops_.control(), *registry_, *load_desk_, config_,
+                                              std::move(refs));
   desk_.loads = load_poller_.get();
   return {};
 }

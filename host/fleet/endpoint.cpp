@@ -51,9 +51,8 @@ std::shared_ptr<Endpoint> Endpoints::open(const TransportRef& transport,
   smg_error failure{text.data(), text.size(), 0};
   void* handle = nullptr;
   smg_status status = SMG_E_INTERNAL;
-  guarded(transport.faults, "open", [&] {
-    status = transport.api->open(transport.self, &worker->abi(), &handle, &failure);
-  });
+  guarded(transport.faults, "open",
+          [&] { status = transport.api->open(transport.self, &worker->abi(), &handle, &failure); });
   if (status != SMG_OK) {
     error.assign(text.data(), std::min<std::size_t>(failure.size, text.size()));
     if (error.empty()) error = "transport " + transport.name + " refused " + description.url;

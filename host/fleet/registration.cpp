@@ -162,8 +162,9 @@ void Registration::look(Job& job) {
   probe.what = SMG_PROBE_HEALTH | SMG_PROBE_IDENTITY | SMG_PROBE_MODELS;
   probe.flags = SMG_PROBE_ANONYMOUS;
   probe.timeout_ns = job.timeout;
-  start_probe(*job.candidate->endpoint, probe,
-              [job = job.shared_from_this()](const smg_probe_result& result) { looked(job, result); });
+  start_probe(
+      *job.candidate->endpoint, probe,
+      [job = job.shared_from_this()](const smg_probe_result& result) { looked(job, result); });
 }
 
 void Registration::look_again(smg_timer* timer) {

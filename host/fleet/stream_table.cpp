@@ -58,8 +58,9 @@ void StreamTable::start(std::uint64_t ticket, const smg_request& request) {
   const Endpoint& endpoint = *slot->endpoint;
   const smg_transport_api& api = endpoint.api();
   FaultMeter* const faults = endpoint.transport().faults;
-  const bool fine = guarded(
-      faults, "start", [&, handle = endpoint.handle()] { api.start(handle, &request, ticket, &number); });
+  const bool fine = guarded(faults, "start", [&, handle = endpoint.handle()] {
+    api.start(handle, &request, ticket, &number);
+  });
   slot = slot_of(ticket);
   if (slot == nullptr) return;
   slot->starting = nullptr;
@@ -72,7 +73,8 @@ void StreamTable::resume(std::uint64_t ticket) {
   if (slot == nullptr) return;
   const TransportRef& transport = slot->endpoint->transport();
   const std::uint64_t number = slot->stream_number();
-  if (!guarded(transport.faults, "resume", [&] { transport.api->resume(transport.self, number); })) {
+  if (!guarded(transport.faults, "resume",
+               [&] { transport.api->resume(transport.self, number); })) {
     fail(ticket, "the transport threw an exception");
   }
 }

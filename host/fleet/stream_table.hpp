@@ -64,7 +64,7 @@ class StreamTable {
   struct Slot {
     StreamEvents* stream = nullptr;
     const Endpoint* endpoint = nullptr;
-    std::uint64_t number = 0;               // the plugin's, for the stream
+    std::uint64_t number = 0;                 // the plugin's, for the stream
     const std::uint64_t* starting = nullptr;  // where it is while start() runs
     std::uint64_t ticket = 0;
     std::uint32_t next = kNone;

@@ -85,10 +85,10 @@ class LoadPoller {
   // One worker that is or was polled.
   struct Member {
     std::shared_ptr<Worker> worker;
-    std::vector<Source> sources;  // best match first
+    std::vector<Source> sources;         // best match first
     const MonitorRef* fenced = nullptr;  // one that was not asked whether it suits
-    std::uint64_t ticket = 0;     // of the running poll; 0: none
-    ~Member();                    // detaches the sources
+    std::uint64_t ticket = 0;            // of the running poll; 0: none
+    ~Member();                           // detaches the sources
   };
   // One running poll of one worker.
   struct Poll;

@@ -220,8 +220,7 @@ TEST_CASE_FIXTURE(Bench, "an event function may end its subscription, subscribe,
         self.bench->events().unsubscribe(self.bench->host, self.id);
         self.bench->events().subscribe(
             self.bench->host, SMG_EVENT_MASK(SMG_EVENT_WORKER_REMOVED),
-            [](void* to, const smg_event*) { static_cast<Heard*>(to)->second.set_value(); },
-            of);
+            [](void* to, const smg_event*) { static_cast<Heard*>(to)->second.set_value(); }, of);
         throw std::runtime_error("enough");
       },
       &heard);
