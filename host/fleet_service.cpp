@@ -133,7 +133,7 @@ bool on_control(const smg_host* host) {
 }
 
 bool plausible_call(const smg_call* call, smg_call_fn done) {
-  return call != nullptr && done != nullptr && call->struct_size >= sizeof *call &&
+  return call != nullptr && done != nullptr && SMG_HAS(call, max_response) &&
          plausible(call->method) && plausible(call->path) && plausible(call->body, kMostItems) &&
          plausible(call->headers, call->header_count);
 }

@@ -35,9 +35,9 @@ smg_probe_result failure(std::string_view why) {
 
 bool plausible(const smg_probe_result& result) {
   using smg::plausible;
-  if (result.struct_size < sizeof result || !plausible(result.detail) ||
-      !plausible(result.runtime) || result.model_count > kMostHeaders ||
-      result.label_count > kMostHeaders || (result.model_count > 0 && result.models == nullptr) ||
+  if (!SMG_HAS(&result, labels) || !plausible(result.detail) || !plausible(result.runtime) ||
+      result.model_count > kMostHeaders || result.label_count > kMostHeaders ||
+      (result.model_count > 0 && result.models == nullptr) ||
       (result.label_count > 0 && result.labels == nullptr)) {
     return false;
   }

@@ -135,7 +135,7 @@ std::int32_t StreamTable::head(std::uint64_t ticket, const smg_response_head* he
   Slot* const slot = running(ticket);
   if (slot == nullptr) return SMG_CONTINUE;
   std::string_view wrong;
-  if (head == nullptr || head->struct_size < sizeof *head) {
+  if (head == nullptr || !SMG_HAS(head, content_length)) {
     wrong = "sink.head was given no head, or a struct_size that is too small";
   } else if (slot->phase >= SMG_PHASE_HEAD) {
     wrong = "sink.head was called twice for one stream";
@@ -170,7 +170,7 @@ void StreamTable::end(std::uint64_t ticket, const smg_outcome* outcome) noexcept
   Slot* const slot = running(ticket);
   if (slot == nullptr) return;
   std::string_view wrong;
-  if (outcome == nullptr || outcome->struct_size < sizeof *outcome) {
+  if (outcome == nullptr || !SMG_HAS(outcome, detail)) {
     wrong = "sink.end was given no outcome, or a struct_size that is too small";
   } else if (outcome->kind > SMG_END_REFUSED) {
     wrong = "sink.end was given a kind that is no SMG_END_*";

@@ -32,7 +32,8 @@ class LoopGroup {
   void start(std::function<void(Loop&)> prepare);
   void stop();
 
-  // Runs `fn` on the loop's thread and waits for it; what it throws is thrown here. REQUIRES: started, not called from a loop.
+  // Runs `fn` on the loop's thread and waits for it; what it throws is thrown here. REQUIRES:
+  // started, not called from a loop.
   void run_on(std::uint32_t index, std::function<void()> fn);
 
  private:

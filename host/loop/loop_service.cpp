@@ -134,9 +134,17 @@ void install_loop_service(LoopGroup* loops, Resolver* resolver) {
 }
 
 const smg_loop_service& loop_service() {
-  static constexpr smg_loop_service kTable{
-      sizeof(smg_loop_service), 0,    count, current, watch, unwatch, set_timer, clear_timer,
-      post,                     defer, scratch};
+  static constexpr smg_loop_service kTable{sizeof(smg_loop_service),
+                                           0,
+                                           count,
+                                           current,
+                                           watch,
+                                           unwatch,
+                                           set_timer,
+                                           clear_timer,
+                                           post,
+                                           defer,
+                                           scratch};
   return kTable;
 }
 

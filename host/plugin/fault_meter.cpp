@@ -152,7 +152,7 @@ void FaultMeter::remember(Fault kind, std::string_view what) {
 void FaultMeter::log(Fault kind, std::string_view what, std::uint64_t count) const {
   if (logger_ == nullptr) return;
   logger_->warn("{}: fault {} of kind {}: {}", instance_, count, fault_name(kind),
-                         valid_utf8(what, kLongestText));
+                valid_utf8(what, kLongestText));
 }
 
 void FaultMeter::fence(std::string_view what) {
@@ -162,7 +162,7 @@ void FaultMeter::fence(std::string_view what) {
                   limits_.window / 1'000'000'000, valid_utf8(what, kLongestText));
   if (logger_ != nullptr) {
     logger_->error("{} is {}; {}: correct the plugin and reload it", instance_, reason,
-                            what_happens_now(kind_));
+                   what_happens_now(kind_));
   }
   if (bus_ == nullptr) return;
   smg_event_change event{};

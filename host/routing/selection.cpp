@@ -121,8 +121,7 @@ Selection select_worker(const Pool& pool, const smg_policy_request& request, boo
       result.verdict = Verdict::chosen;
       return result;
     }
-    result.fault =
-        answered ? fault_of(pool.view, status, index, epoch) : SelectionFault::threw;
+    result.fault = answered ? fault_of(pool.view, status, index, epoch) : SelectionFault::threw;
     if (answered && result.fault != SelectionFault::none) {
       policy.fault(Fault::selection, kFaultTexts[static_cast<std::size_t>(result.fault)]);
     }

@@ -1,8 +1,9 @@
 // One choice among a pool's workers, with the rules that no policy has to know.
 //
 // The policy is asked first, unless it is fenced, and what it does wrong is counted. It decides
-// among eligible workers only; when there is none, what happens depends on why: workers that are merely vetoed are still workers, so the request is
-// steered to the least loaded of them, or shed where that is asked for.
+// among eligible workers only; when there is none, what happens depends on why: workers that are
+// merely vetoed are still workers, so the request is steered to the least loaded of them, or shed
+// where that is asked for.
 #pragma once
 
 #include <cstdint>

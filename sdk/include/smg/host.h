@@ -95,7 +95,10 @@ typedef struct smg_bus_service {
 } smg_bus_service;
 
 // ---- loop: the event loops. Watches, timers and tasks are structs in the plugin's own memory, so
-// none of them allocates. Zero them before first use; members named host_* are the host's.
+// none of them allocates. Zero them before first use; members named host_* are the host's. A task
+// that waits is not taken a second time. What is wrong here (a thread that is no loop, NULL, a
+// watch or task that is set already) has no effect and counts as a fault of the plugin. Before
+// destroy returns, none of them may be left with a loop.
 #define SMG_SERVICE_LOOP "smg.loop/0"
 #define SMG_LOOP_NONE 0xffffffffu
 
@@ -220,7 +223,8 @@ typedef struct smg_fleet_service {
   void (*first_response)(const smg_host* host, uint64_t worker_ref, uint64_t prompt_tokens);
   // [any] A report that was not asked for.
   void (*report)(const smg_host* host, uint64_t worker_ref, const smg_load_report* report);
-  // [control] Returns a handle for cancel_call, never 0. `done` is called exactly once unless
+  // [control] Returns a handle for cancel_call; 0: refused, because this is another thread or the
+  // call makes no sense, which counts as a fault. Else `done` is called exactly once unless
   // cancelled.
   uint64_t (*call)(const smg_host* host, uint64_t worker_ref, const smg_call* call,
                    smg_call_fn done, void* context);

@@ -12,7 +12,9 @@
 // Exactly one end() per started stream unless it was cancelled first. Sink calls may come from
 // within start() itself. A sink call for a ticket that has ended or was cancelled is dropped and
 // counted, so a late foreign thread does no harm; but only the loop that called start may make one:
-// a plugin that works on threads of its own comes back with loop.post (smg/host.h).
+// a plugin that works on threads of its own comes back with loop.post (smg/host.h). After a call
+// that makes no sense (a status that is none, data before head, a second head, bytes without a
+// pointer) the stream ends as SMG_END_BAD_RESPONSE: the host cancels it from within that call.
 //
 // Rationale for tickets and streams as numbers: pointers would dangle where two sides can end the
 // same thing.

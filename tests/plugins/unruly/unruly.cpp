@@ -64,8 +64,8 @@ void completed(void* self, const smg_worker*, uint32_t) {
   if (static_cast<Unruly*>(self)->mode == "completed") throw 7;
 }
 
-constexpr smg_policy_api kApi{sizeof(smg_policy_api), 0,       create,   destroy, choose,
-                              nullptr,                nullptr, completed};
+constexpr smg_policy_api kApi{
+    sizeof(smg_policy_api), 0, create, destroy, choose, nullptr, nullptr, completed};
 
 constexpr smg_option kOptions[] = {{sizeof(smg_option),
                                     SMG_OPTION_STRING,
@@ -84,9 +84,9 @@ constexpr smg_plugin kPlugins[] = {{sizeof(smg_plugin), SMG_KIND_POLICY, view("u
                                     view("1.0"), view("tests"), view("breaks one rule of the ABI"),
                                     kOptions, 1, 0, &kApi, nullptr}};
 
-constexpr smg_library kLibrary{SMG_PLUGIN_MAGIC,  SMG_ABI_MAJOR, SMG_ABI_MINOR,
-                               sizeof(smg_library), 1,            view(__VERSION__),
-                               kPlugins,          sizeof(smg_plugin)};
+constexpr smg_library kLibrary{
+    SMG_PLUGIN_MAGIC,  SMG_ABI_MAJOR, SMG_ABI_MINOR,     sizeof(smg_library), 1,
+    view(__VERSION__), kPlugins,      sizeof(smg_plugin)};
 
 }  // namespace
 

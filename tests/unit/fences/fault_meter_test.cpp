@@ -12,7 +12,8 @@ using namespace smg;
 using smg::test::Fixture;
 using smg::test::kSecond;
 
-TEST_CASE_FIXTURE(Fixture, "faults are counted by plugin and kind, and the last one is remembered") {
+TEST_CASE_FIXTURE(Fixture,
+                  "faults are counted by plugin and kind, and the last one is remembered") {
   FaultMeter meter(services, "policy.p");
   CHECK(meter.last().text.empty());
   meter.count(Fault::selection, "no such index");

@@ -54,9 +54,9 @@ struct Bench : test::Fixture, LoadIntake {
     const int before = outcomes;
     on_control([&] {
       poller.reset();
-      poller = std::make_unique<LoadPoller>(
-          fleet.loops.control(), *fleet.registry, *this, config,
-          std::vector<MonitorRef>{{&api, this, "unruly", &faults_of}});
+      poller =
+          std::make_unique<LoadPoller>(fleet.loops.control(), *fleet.registry, *this, config,
+                                       std::vector<MonitorRef>{{&api, this, "unruly", &faults_of}});
       poller->fleet_changed();
     });
     while (outcomes == before) std::this_thread::yield();

@@ -64,7 +64,8 @@ TEST_CASE_FIXTURE(Bench, "a probe that is answered twice counts once") {
   CHECK(faults("unruly", Fault::late_answer) == 1);
 }
 
-TEST_CASE_FIXTURE(Bench, "an answer on a foreign thread is none, the right one still comes through") {
+TEST_CASE_FIXTURE(Bench,
+                  "an answer on a foreign thread is none, the right one still comes through") {
   smg_probe_done done = nullptr;
   void* context = nullptr;
   answer = [&](smg_probe_done fn, void* of) {
@@ -80,7 +81,8 @@ TEST_CASE_FIXTURE(Bench, "an answer on a foreign thread is none, the right one s
   CHECK(answers == 1);
 }
 
-TEST_CASE_FIXTURE(Bench, "a probe that throws, or is answered with nonsense, finds the worker unwell") {
+TEST_CASE_FIXTURE(Bench,
+                  "a probe that throws, or is answered with nonsense, finds the worker unwell") {
   answer = [](smg_probe_done, void*) { throw std::runtime_error("no"); };
   start();
   CHECK(answers == 1);

@@ -58,9 +58,9 @@ struct Bench : test::Fixture {
   void on_data(std::function<void()> fn) { fleet.loops.run_on(0, std::move(fn)); }
   void on_control(std::function<void()> fn) { fleet.loops.run_on(1, std::move(fn)); }
   // When it returns, what was posted to the loop before has run.
-  void settle(std::uint32_t loop) {
-    fleet.loops.run_on(loop, [] {});
-    fleet.loops.run_on(loop, [] {});
+  void settle(std::uint32_t index) {
+    fleet.loops.run_on(index, [] {});
+    fleet.loops.run_on(index, [] {});
   }
   double count(Fault kind) { return faults("unruly", kind); }
 
@@ -183,8 +183,8 @@ TEST_CASE_FIXTURE(Bench, "what a watch, a timer or a task throws ends there, the
 TEST_CASE_FIXTURE(Bench, "resolve on a foreign thread, or without sense, is answered at once") {
   const smg_resolve_service& service = resolve_service();
   int failures = 0;
-  const auto failed = [](void* context, const smg_address*, std::uint32_t found, smg_view detail) {
-    if (found == 0 && detail.size > 0) ++*static_cast<int*>(context);
+  const auto failed = [](void* of, const smg_address*, std::uint32_t found, smg_view detail) {
+    if (found == 0 && detail.size > 0) ++*static_cast<int*>(of);
   };
   CHECK(service.resolve(host, view("localhost"), 80, failed, &failures) == 0);
   CHECK(failures == 1);
@@ -213,15 +213,14 @@ TEST_CASE_FIXTURE(Bench, "an event function may end its subscription, subscribe,
   } heard{this, 0, {}, {}, 0};
   heard.id = events().subscribe(
       host, SMG_EVENT_MASK(SMG_EVENT_WORKER_ADDED),
-      [](void* context, const smg_event*) {
-        auto& self = *static_cast<Heard*>(context);
+      [](void* of, const smg_event*) {
+        auto& self = *static_cast<Heard*>(of);
         ++self.calls;
         self.known.get_future().wait();
         self.bench->events().unsubscribe(self.bench->host, self.id);
         self.bench->events().subscribe(
             self.bench->host, SMG_EVENT_MASK(SMG_EVENT_WORKER_REMOVED),
-            [](void* to, const smg_event*) { static_cast<Heard*>(to)->second.set_value(); },
-            context);
+            [](void* to, const smg_event*) { static_cast<Heard*>(to)->second.set_value(); }, of);
         throw std::runtime_error("enough");
       },
       &heard);
@@ -246,7 +245,7 @@ TEST_CASE_FIXTURE(Bench, "events that cannot be reach nobody") {
   std::atomic<int> heard{0};
   events().subscribe(
       host, SMG_EVENT_MASK_ALL,
-      [](void* context, const smg_event*) { ++*static_cast<std::atomic<int>*>(context); }, &heard);
+      [](void* of, const smg_event*) { ++*static_cast<std::atomic<int>*>(of); }, &heard);
   events().publish(host, nullptr);
   smg_event head = kAdded;
   head.type = 77;
@@ -291,7 +290,7 @@ TEST_CASE_FIXTURE(Bench, "fleet calls off the control thread, or without sense, 
   call.struct_size = sizeof call;
   call.method = view("GET");
   call.path = view("/x");
-  const auto done = [](void* context, const smg_call_result*) { ++*static_cast<int*>(context); };
+  const auto done = [](void* of, const smg_call_result*) { ++*static_cast<int*>(of); };
   int answers = 0;
   CHECK(service.call(host, 1, &call, done, &answers) == 0);
   service.cancel_call(host, 1);
