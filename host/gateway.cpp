@@ -129,9 +129,9 @@ std::string Gateway::create_parts() {
       config_.plugins.watch);
   ConfigReload::Target& target = *this;
   reload_ = std::make_unique<ConfigReload>(control, target, families_, bus_, std::move(source_));
-  admin_ = std::make_unique<AdminApi>(control, *registry_, *registration_, *load_poller_, *calls_,
-                                      *reload_,
-                                      PluginRoutes(plugins_, *instances_, *plugin_reload_));
+  admin_ =
+      std::make_unique<AdminApi>(control, *registry_, *registration_, *load_poller_, *calls_,
+                                 *reload_, PluginRoutes(plugins_, *instances_, *plugin_reload_));
   if (config_.routing_key_override.enabled) {
     sticky_ = std::make_unique<StickyKeys>(config_.routing_key_override, families_);
     sticky_->start(control);

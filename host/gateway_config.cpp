@@ -40,14 +40,15 @@ void Gateway::apply(const Config& wanted, const std::shared_ptr<ConfigChanges>& 
       {.policy = next->policy,
        .options = {next->plugin_options, next->label_options},
        .along = [this, next, changes] { return apply_settings(*next, *changes); },
-       .done = [this, changes, done = std::move(done)](std::string refusal) {
-         if (!refusal.empty()) return done(std::move(refusal));
-         auto& applied = changes->applied;
-         applied.insert(applied.end(), changes->instances.begin(), changes->instances.end());
-         changes->instances.clear();
-         if (listening_ == nullptr) return done({});
-         listening_->apply(config_, [done] { done({}); });
-       }});
+       .done =
+           [this, changes, done = std::move(done)](std::string refusal) {
+             if (!refusal.empty()) return done(std::move(refusal));
+             auto& applied = changes->applied;
+             applied.insert(applied.end(), changes->instances.begin(), changes->instances.end());
+             changes->instances.clear();
+             if (listening_ == nullptr) return done({});
+             listening_->apply(config_, [done] { done({}); });
+           }});
 }
 
 std::string Gateway::apply_settings(const Config& wanted, const ConfigChanges& changes) {

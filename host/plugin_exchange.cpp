@@ -32,15 +32,9 @@ bool PluginReload::create(Job& job) {
         job.policies.push_back({before, std::move(after)});
       }
     } else if (plugin->kind() == SMG_KIND_TRANSPORT) {
-      if (auto before = parts_.instances.transport(name); before != nullptr) {
-        auto after = parts_.instances.make_transport(plugin, job.options, error);
-        if (after != nullptr) job.transports.push_back({std::move(before), std::move(after)});
-      }
-    } else if (auto after = parts_.instances.make_monitor(plugin, job.options, error)) {
-      const auto& all = parts_.loads.monitors();
-      const auto before = std::find_if(
-          all.begin(), all.end(), [&](const MonitorPtr& monitor) { return monitor->name == name; });
-      job.monitors.push_back({before == all.end() ? nullptr : *before, std::move(after)});
+      renew_transport(job, plugin);
+    } else {
+      renew_monitor(job, plugin);
     }
     if (!error.empty()) {
       error = job.order.file.string() + ": " + error;
@@ -48,6 +42,79 @@ bool PluginReload::create(Job& job) {
     }
   }
   return true;
+}
+
+void PluginReload::renew_transport(Job& job, const std::shared_ptr<const Plugin>& plugin) {
+  auto before = parts_.instances.transport(plugin->name());
+  if (before == nullptr) return;
+  auto after = parts_.instances.make_transport(plugin, job.options, job.outcome.problem);
+  if (after != nullptr) job.transports.push_back({std::move(before), std::move(after)});
+}
+
+void PluginReload::renew_monitor(Job& job, const std::shared_ptr<const Plugin>& plugin) {
+  auto after = parts_.instances.make_monitor(plugin, job.options, job.outcome.problem);
+  if (after == nullptr) return;
+  const auto& all = parts_.loads.monitors();
+  const auto before = std::find_if(all.begin(), all.end(), [&](const MonitorPtr& monitor) {
+    return monitor->name == plugin->name();
+  });
+  job.monitors.push_back({before == all.end() ? nullptr : *before, std::move(after)});
+}
+
+// The same for instances whose options change, and what else another [policy] asks for.
+bool PluginReload::create_other(Job& job) {
+  std::string& error = job.outcome.problem;
+  const PluginInstances::Options& present = parts_.instances.options();
+  job.options = job.other->options;
+  const auto stays = [&](const Plugin& plugin, PolicyChoice::Options which) {
+    const bool configured = which == PolicyChoice::Options::configured;
+    const auto& now = configured ? present.configured : present.by_label;
+    const auto& then = configured ? job.options.configured : job.options.by_label;
+    const auto key = std::pair(plugin.kind(), std::string(plugin.name()));
+    const auto one = now.find(key), other = then.find(key);
+    if (one == now.end() || other == then.end()) return one == now.end() && other == then.end();
+    return one->second == other->second;
+  };
+  const auto make = [&](std::string_view name, PolicyChoice::Options which, std::string& why) {
+    const auto plugin = parts_.plugins.find(SMG_KIND_POLICY, name);
+    return parts_.instances.make_policy(plugin, which, job.options, why);
+  };
+  const auto keep = [&](std::string_view name) {
+    return stays(*parts_.plugins.find(SMG_KIND_POLICY, name), PolicyChoice::Options::configured);
+  };
+  job.configured = parts_.policies.prepare_for(job.other->policy, make, keep, error);
+  for (const auto& plugin : parts_.plugins.all()) {
+    if (!error.empty()) return false;
+    if (plugin->kind() == SMG_KIND_POLICY) {
+      renew_policies(job, *plugin, stays, make);
+    } else if (stays(*plugin, PolicyChoice::Options::configured)) {
+      continue;
+    } else if (plugin->kind() == SMG_KIND_TRANSPORT) {
+      renew_transport(job, plugin);
+    } else {
+      renew_monitor(job, plugin);
+    }
+  }
+  return error.empty();
+}
+
+void PluginReload::renew_policies(
+    Job& job, const Plugin& plugin,
+    const std::function<bool(const Plugin&, PolicyChoice::Options)>& stays,
+    const PolicyChoice::Make& make) {
+  for (const auto& [before, which] : parts_.policies.instances(plugin.name())) {
+    if (parts_.policies.is_labelled(before)) {
+      if (stays(plugin, which)) continue;
+      auto after = make(plugin.name(), which, job.outcome.problem);
+      if (after == nullptr) return;
+      job.policies.push_back({before, std::move(after)});
+    } else if (const auto named = job.configured.find(plugin.name());
+               named == job.configured.end()) {
+      parts_.instances.supersede(before);  // nobody asks for it any more
+    } else if (named->second != before) {
+      job.policies.push_back({before, named->second});
+    }
+  }
 }
 
 void PluginReload::hand_over(const std::shared_ptr<Job>& job) {

@@ -124,6 +124,9 @@ class PluginReload {
   void prepared(const std::shared_ptr<Job>& job);
   bool create(Job& job);
   bool create_other(Job& job);
+  void renew_policies(Job& job, const Plugin& plugin,
+                      const std::function<bool(const Plugin&, PolicyChoice::Options)>& stays,
+                      const PolicyChoice::Make& make);
   void renew_transport(Job& job, const std::shared_ptr<const Plugin>& plugin);
   void renew_monitor(Job& job, const std::shared_ptr<const Plugin>& plugin);
   void hand_over(const std::shared_ptr<Job>& job);

@@ -17,10 +17,10 @@ struct PluginReload::Job {
     Ref before, after;
   };
 
-  Order order;                     // of a file, or
+  Order order;                       // of a file, or
   std::optional<Reconfigure> other;  // another configuration for all of them
-  std::string library;      // what metrics and events call it: the file's name without .so
-  std::uint64_t begun = 0;  // the running step
+  std::string library;               // what metrics and events call it: the file's name without .so
+  std::uint64_t begun = 0;           // the running step
   std::optional<StagedLibrary> staged;
   PluginRegistry::Plugins plugins;
   PluginInstances::Options options;

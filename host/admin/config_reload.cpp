@@ -107,13 +107,14 @@ void ConfigReload::take(Reading reading) {
   auto outcome = std::make_shared<Outcome>();
   *outcome->changes = compare(target_.running(), wanted);
   outcome->warnings = wanted.warnings;
-  target_.apply(wanted, outcome->changes, [this, outcome, here = std::weak_ptr(here_)](std::string refusal) {
-    if (here.expired()) return;
-    if (refusal.empty()) return succeed(std::move(*outcome));
-    Problems problems;
-    problems.add(std::move(refusal));
-    fail(std::move(problems));
-  });
+  target_.apply(wanted, outcome->changes,
+                [this, outcome, here = std::weak_ptr(here_)](std::string refusal) {
+                  if (here.expired()) return;
+                  if (refusal.empty()) return succeed(std::move(*outcome));
+                  Problems problems;
+                  problems.add(std::move(refusal));
+                  fail(std::move(problems));
+                });
 }
 
 void ConfigReload::succeed(Outcome outcome) {

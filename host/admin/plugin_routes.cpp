@@ -32,8 +32,8 @@ json::object describe(const Plugin& plugin) {
   object["kind"] = kind_name(plugin.kind());
   object["version"] = valid_utf8(text(plugin.descriptor.version));
   object["vendor"] = valid_utf8(text(plugin.descriptor.vendor));
-  object["abi"] = std::to_string(library.table()->abi_major) + "." +
-                  std::to_string(library.table()->abi_minor);
+  object["abi"] =
+      std::to_string(library.table()->abi_major) + "." + std::to_string(library.table()->abi_minor);
   object["path"] = valid_utf8(library.file().string());
   object["hash"] = library.hash();
   object["generation"] = library.generation();
@@ -109,16 +109,15 @@ void PluginRoutes::reload(std::string_view name, std::string_view query, const D
     }
   }
   if (files.empty()) {
-    return done(error_reply(
-        404, "plugin_not_found",
-        "no plugin is named '" + valid_utf8(name) + "'; there are " + known));
+    return done(error_reply(404, "plugin_not_found",
+                            "no plugin is named '" + valid_utf8(name) + "'; there are " + known));
   }
   if (files.size() > 1) {
     std::string list;
     for (const auto& full : candidates) list += (list.empty() ? "" : ", ") + full;
-    return done(error_reply(409, "plugin_ambiguous",
-                            "several plugins are named '" + std::string(name) + "': say one of " +
-                                list));
+    return done(
+        error_reply(409, "plugin_ambiguous",
+                    "several plugins are named '" + std::string(name) + "': say one of " + list));
   }
   reload_.reload({.file = *files.begin(),
                   .keep_state = query != "state=discard",
@@ -128,11 +127,11 @@ void PluginRoutes::reload(std::string_view name, std::string_view query, const D
                       return done(error_reply(422, "plugin_refused", outcome.problem));
                     }
                     AdminReply reply;
-                    reply.body = json::serialize(
-                        json::object{{"status", "reloaded"},
-                                     {"generation", outcome.generation},
-                                     {"handed_over", texts(outcome.handed_over)},
-                                     {"notes", texts(outcome.notes)}});
+                    reply.body =
+                        json::serialize(json::object{{"status", "reloaded"},
+                                                     {"generation", outcome.generation},
+                                                     {"handed_over", texts(outcome.handed_over)},
+                                                     {"notes", texts(outcome.notes)}});
                     done(std::move(reply));
                   }});
 }
