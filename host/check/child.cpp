@@ -20,22 +20,11 @@ namespace {
 
 constexpr const char* kInside = "catch it inside; nothing may be thrown across the ABI";
 
-Finding guarded(const std::function<Finding()>& rule) {
-  try {
-    return rule();
-  } catch (const std::exception& exception) {
-    return broken(std::string("a function of the table threw an exception: ") + exception.what(),
-                  kInside);
-  } catch (...) {
-    return broken("a function of the table threw an exception", kInside);
-  }
-}
-
 // Kind, text and advice, each with a NUL behind it: half a finding is told from a whole one.
 [[noreturn]] void run(int result, const std::function<Finding()>& rule) {
   limit_memory();
   dup2(STDERR_FILENO, STDOUT_FILENO);  // the report alone is on standard output
-  const Finding finding = guarded(rule);
+  const Finding finding = rule();
   std::string bytes(1, static_cast<char>('0' + static_cast<int>(finding.kind)));
   for (const std::string& text : {finding.text, finding.advice}) {
     bytes += '\0';
@@ -83,6 +72,17 @@ bool collect(int result, unsigned seconds, std::string& bytes) {
 }
 
 }  // namespace
+
+Finding guarded(const std::function<Finding()>& rule) {
+  try {
+    return rule();
+  } catch (const std::exception& exception) {
+    return broken(std::string("a function of the table threw an exception: ") + exception.what(),
+                  kInside);
+  } catch (...) {
+    return broken("a function of the table threw an exception", kInside);
+  }
+}
 
 Finding in_child(unsigned seconds, const std::function<Finding()>& rule) {
   std::array<int, 2> ends{};

@@ -12,4 +12,8 @@ namespace smg::check {
 // thread.
 Finding in_child(unsigned seconds, const std::function<Finding()>& rule);
 
+// Runs `rule`; an exception that comes out of it is a failure. Within the life of the library: the
+// exception may be of a type that is its own.
+Finding guarded(const std::function<Finding()>& rule);
+
 }  // namespace smg::check

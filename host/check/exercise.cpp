@@ -149,7 +149,7 @@ Trouble exercise(Rig& rig, const std::shared_ptr<const Plugin>& plugin,
     return {"thread-tags", text};
   }
   if (auto text = rig.complaints().first(Complaints::Kind::order); !text.empty()) {
-    return {"stream-order", text};
+    return {plugin->kind() == SMG_KIND_TRANSPORT ? "stream-order" : "services", text};
   }
   return {};
 }

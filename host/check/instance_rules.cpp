@@ -56,6 +56,16 @@ std::vector<OptionValue> ends(const smg_option& option) {
   }
 }
 
+// What goes with what is not in a descriptor: a refusal may name another option.
+bool names_another(const std::string& problem, const smg_plugin& descriptor,
+                   const std::string& name) {
+  for (std::uint32_t i = 0; i < descriptor.option_count; ++i) {
+    const auto other = text(descriptor.options[i].name);
+    if (other != name && problem.find(other) != std::string::npos) return true;
+  }
+  return false;
+}
+
 std::string shown(const OptionValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
@@ -76,11 +86,13 @@ Finding options(Subject& subject) {
       given[name] = value;
       std::string problem;
       auto instance = subject.rig.create(subject.plugin, given, problem);
-      if (instance == nullptr) {
+      if (instance != nullptr) {
+        subject.rig.destroy(std::move(instance));
+      } else if (!names_another(problem, descriptor, name)) {
         return broken(name + " = " + shown(value) + ", which the descriptor allows: " + problem,
-                      "narrow what the descriptor allows, or accept it");
+                      "narrow what the descriptor allows, or accept it; where it does not go "
+                      "with another option, name that one");
       }
-      subject.rig.destroy(std::move(instance));
       ++tried;
     }
     // A text that fits no choice stops at the host. Any other may be refused, with a reason.

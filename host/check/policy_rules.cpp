@@ -262,8 +262,8 @@ Finding thread_tags(Subject& subject) {
 }
 
 constexpr Rule kRules[] = {
-    {"select-eligible", select_eligible, 60, false}, {"select-uniform", select_uniform, 30, false},
-    {"select-time", select_time, 30, false},         {"select-threads", select_threads, 60, false},
+    {"select-eligible", select_eligible, 60, false}, {"select-uniform", select_uniform, 15, false},
+    {"select-time", select_time, 15, false},         {"select-threads", select_threads, 60, false},
     {"pool-changed", pool_changed, 30, false},       {"thread-tags", thread_tags, 10, false}};
 
 }  // namespace

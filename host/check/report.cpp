@@ -116,7 +116,7 @@ Finding run(const Command& command, const Node& document, const Listed& which, c
     Finding finding;
     {
       Subject subject(command, document, library->find(which.kind, which.name));
-      finding = rule.check(subject);
+      finding = guarded([&] { return rule.check(subject); });
     }
     return finding;
   });

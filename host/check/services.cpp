@@ -88,7 +88,7 @@ const smg_loop_service& checked_loop_service() {
             loop_service().defer(host, task);
           },
       .scratch = [](const smg_host* host) -> smg_buffer {
-        static thread_local char nothing[64 * 1024];
+        static char nothing[64 * 1024];
         if (!on_loop(host, "loop.scratch")) return {nothing, sizeof nothing};
         given(host, !SinkDesk::inside_start(), "loop.scratch was used from within start()");
         return loop_service().scratch(host);

@@ -119,7 +119,7 @@ static smg_status choose(void* raw, const smg_policy_request* request, const smg
     return SMG_OK;
   }
 #elif defined(SLOW)
-  const struct timespec nap = {0, 5000000};
+  const struct timespec nap = {0, 2000000};
   nanosleep(&nap, NULL);
 #elif defined(RACE)
   policy->last = pool;

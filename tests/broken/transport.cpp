@@ -143,11 +143,12 @@ void Exchange::begin(const smg_worker& worker, std::string bytes, std::uint64_t 
 
 void Exchange::pause() {
   if constexpr (kFault == Fault::pause) return;
-  if constexpr (kFault == Fault::pause_storm) in_.clear();
+  ++pauses_;
   paused_ = true;
 }
 
 void Exchange::resume() {
+  if (kFault == Fault::pause_storm && --pauses_ > 0) return;
   paused_ = false;
   if (reading_on_ || done_) return;
   reading_on_ = true;

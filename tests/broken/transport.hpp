@@ -65,6 +65,7 @@ class Exchange {
   std::string out_;
   std::string in_;
   std::uint32_t phase_ = SMG_PHASE_CONNECT;
+  int pauses_ = 0;
   bool eof_ = false;
   bool paused_ = false;
   bool done_ = false;
