@@ -1,7 +1,8 @@
-"""A newcomer's way, from nothing but an installed SDK: installed_sdk.py SOURCE_DIR BUILD_DIR WORK_DIR.
+"""A newcomer's way, from nothing but an installation: installed_sdk.py SOURCE_DIR BUILD_DIR WORK_DIR.
 
-Installs the SDK of BUILD_DIR into an empty prefix, then builds against that alone the C example, the C++ policy that
-sdk/README.md shows, and all plugins of the tree; opens every library and reads its descriptor.
+Installs gateway and SDK of BUILD_DIR into an empty prefix, then builds against that alone a project of every template,
+made by `smg plugins new`, the examples, the policy that sdk/README.md shows, and all plugins of the tree. Opens every
+library and reads its descriptor, has the gateway list them, and the referee check those that are not the tree's own.
 """
 import ctypes
 import pathlib
@@ -24,6 +25,7 @@ def run(*command):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(str(word) for word in command)}\n{done.stdout[-6000:]}{done.stderr[-6000:]}")
+    return done
 
 
 def build_against(prefix, folder, into):
@@ -45,23 +47,56 @@ def readme_policy(into):
     return into
 
 
+def from_template(smg, kind, language):
+    """A project under a name that no template has."""
+    name = f"{kind}_in_{language}"
+    run(smg, "plugins", "new", name, "--kind", kind, "--lang", "c++" if language == "cpp" else language, "--dir", work / name)
+    leftover = [file for file in (work / name).rglob("*") if file.is_file() and re.search("my[-_]plugin", file.read_text())]
+    assert not leftover, f"{leftover} still name the template"
+    return work / name
+
+
 def check(library):
     entry = ctypes.CDLL(str(library)).smg_plugin_entry
     entry.restype = ctypes.POINTER(Library)
     table = entry().contents
     assert table.magic == 0x31474D53, f"{library}: magic is {table.magic:#x}"
     assert table.plugin_count >= 1, f"{library}: names no plugin"
+    exported = run("nm", "-D", "--defined-only", library).stdout.split()[2::3]
+    assert exported == ["smg_plugin_entry"], f"{library}: exports {exported}"
 
 
 shutil.rmtree(work, ignore_errors=True)
 work.mkdir(parents=True)
 prefix = work / "prefix"
-run(CMAKE, "--install", build, "--prefix", prefix, "--component", "sdk")
-folders = {"example": source / "sdk/examples/policy-c", "readme": readme_policy(work / "readme-source"),
-           "plugins": work / "plugins-source"}
+for component in ("sdk", "Unspecified"):
+    run(CMAKE, "--install", build, "--prefix", prefix, "--component", component)
+smg, referee, sdk = prefix / "bin/smg", prefix / "bin/smg-plugin-check", prefix / "share/smg/sdk"
+folders = {"readme": readme_policy(work / "readme-source"), "plugins": work / "plugins-source"}
 # A copy, so that no path can lead back into the tree.
 shutil.copytree(source / "plugins", folders["plugins"])
+for example in sorted((sdk / "examples").iterdir()):
+    folders[example.name] = example
+for template in sorted((sdk / "templates").iterdir()):
+    kind, language = template.name.split("-")
+    if language == "rust" and shutil.which("rustc") is None:
+        print(f"skipped {template.name}: there is no rustc here (apt-get install rustc)")
+        continue
+    folders[template.name] = from_template(smg, kind, language)
+
+for page in sorted([sdk / "README.md", *sdk.glob("docs/*.md"), *sdk.glob("examples/*/*.md")]):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
+        assert (page.parent / link).exists(), f"{page.relative_to(sdk)} links to {link}, which is not installed"
+
 for name, folder in folders.items():
-    for library in build_against(prefix, folder, work / name):
+    libraries = build_against(prefix, folder, work / "build" / name)
+    for library in libraries:
         check(library)
         print("ok", library.relative_to(work))
+    done = run(smg, "plugins", "list", "--plugin-paths", *libraries)
+    assert not done.stderr and len(done.stdout.splitlines()) >= len(libraries), f"{name}: {done.stdout}{done.stderr}"
+    if name != "plugins" and referee.exists():
+        for library in libraries:
+            run(referee, library)
+            print("checked", library.relative_to(work))

@@ -97,6 +97,7 @@ def test_what_the_engine_cannot_do_is_refused_in_words():
     with adapter() as (running, _):
         for path, request, status, words in [
                 ("/v1/chat/completions", body(n=2), 400, "n must be 1"),
+                ("/v1/chat/completions", body(None), 400, "there is no prompt"),
                 ("/v1/embeddings", {"model": "m", "input": "x"}, 501, "acme engines serve")]:
             got, headers, text = running.post(path, request)
             assert got == status and words in json.loads(text)["error"]["message"]

@@ -26,8 +26,10 @@ class Engine:
 
 
 def words_of(request):
-    prompt = request["messages"][-1]["content"] if "messages" in request else request["prompt"]
-    return str(prompt).split() or ["nothing"]
+    """None: it has no prompt."""
+    messages = request.get("messages") or [{}]
+    prompt = request.get("prompt", messages[-1].get("content"))
+    return None if prompt is None else str(prompt).split() or ["nothing"]
 
 
 class Connection:
@@ -102,12 +104,15 @@ class Connection:
             if request.get("model") and request["model"] not in engine.options.model:
                 await self.send({"op": "error", "id": number, "code": "unknown_model", "message": f"no model {request['model']}"})
                 return
+            words = words_of(request)
+            if words is None:
+                await self.send({"op": "error", "id": number, "code": "bad_request", "message": "there is no prompt"})
+                return
             async with engine.slots:
                 running = True
                 engine.waiting -= 1
                 engine.running += 1
                 engine.changed()
-                words = words_of(request)
                 limit = request.get("max_tokens") or len(words)
                 for token in range(limit):
                     await asyncio.sleep(engine.options.token_ms / 1000)

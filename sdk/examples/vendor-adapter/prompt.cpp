@@ -5,11 +5,8 @@
 #include "smg/cpp/view.hpp"
 
 namespace acme {
-namespace {
 
 namespace json = boost::json;
-
-}  // namespace
 
 std::optional<Prompt> read_prompt(const smg_request& request, std::string& error) {
   std::string text;
@@ -22,12 +19,6 @@ std::optional<Prompt> read_prompt(const smg_request& request, std::string& error
     error = "the body is no JSON object";
     return std::nullopt;
   }
-  const char* const what = request.endpoint == SMG_ENDPOINT_CHAT ? "messages" : "prompt";
-  const json::value* const given = body->if_contains(what);
-  if (given == nullptr) {
-    error = std::string(what) + " is missing";
-    return std::nullopt;
-  }
   if (const json::value* const n = body->if_contains("n"); n != nullptr && *n != 1) {
     error = "n must be 1: an acme engine gives one answer";
     return std::nullopt;
@@ -36,8 +27,9 @@ std::optional<Prompt> read_prompt(const smg_request& request, std::string& error
   json::object& frame = prompt.generate;
   frame["op"] = "generate";
   frame["model"] = json::string(smg::text(request.model));
-  frame[what] = *given;
-  for (const char* key : {"max_tokens", "temperature", "top_p", "stop", "seed"}) {
+  // Whether it is a good prompt is the engine's to say.
+  for (const char* key :
+       {"messages", "prompt", "max_tokens", "temperature", "top_p", "stop", "seed"}) {
     if (const json::value* const value = body->if_contains(key)) frame[key] = *value;
   }
   if (const json::value* const most = body->if_contains("max_completion_tokens")) {
