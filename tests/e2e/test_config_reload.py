@@ -248,25 +248,25 @@ def test_requests_at_once_are_served_one_after_the_other():
 
 def test_another_ceiling_changes_the_verdict_without_another_report():
     # Polls are so far apart that none comes in between.
-    with fleet(2, extra="[load_monitor]\ninterval_secs = 600\n[overload]\nwaiting_requests = 4\n") as (running, base, (one, two)):
-        workers = worker_table(one) + worker_table(two, "overload = { waiting_requests = 50 }\n")
+    with fleet(2, extra="[load_monitor]\ninterval_secs = 600\n") as (running, base, (one, two)):
+        # A ceiling of its own goes before the gateway's.
+        workers = worker_table(one) + worker_table(two, "priority = 9\noverload = { waiting_requests = 50 }\n")
+        applied(running, base + workers)
+        wait_for(lambda: shown(running, two.url)["priority"] == 9, "the second worker to be changed")
         for worker in (one, two):
             worker.report(waiting=5)
+        base = base.replace("interval_secs = 600", "interval_secs = 601")
+        body = applied(running, base + "[overload]\nwaiting_requests = 4\n" + workers)
+        assert body["applied"] == ["overload.waiting_requests", "load_monitor.interval_secs"]
         # Another interval polls at once.
-        applied(running, base.replace("600", "601") + worker_table(one) + worker_table(two))
-        becomes(running, "smg_workers_overloaded", 2, model="m")
-        polls = len(one.gets)
-        applied(running, base.replace("600", "601").replace("= 4", "= 6") + worker_table(one) + worker_table(two))
-        becomes(running, "smg_workers_overloaded", 0, model="m")
-        applied(running, base.replace("600", "601").replace("= 4", "= 5") + worker_table(one) + worker_table(two))
-        becomes(running, "smg_workers_overloaded", 2, model="m")
-        applied(running, base.replace("600", "601").replace("= 4", "= 5\nprotection = false") + worker_table(one) + worker_table(two))
-        becomes(running, "smg_workers_overloaded", 0, model="m")
-        assert len(one.gets) == polls
-        # A ceiling of its own goes before the gateway's.
-        applied(running, base.replace("600", "602") + workers)
         becomes(running, "smg_worker_overloaded", 1, worker=one.url)
-        assert running.metric("smg_worker_overloaded", worker=two.url) == 0
+        becomes(running, "smg_engine_waiting_requests", 5, worker=two.url)
+        polls = len(one.gets)
+        for rules, out in (("waiting_requests = 6", 0), ("waiting_requests = 5", 1), ("waiting_requests = 5\nprotection = false", 0)):
+            applied(running, f"{base}[overload]\n{rules}\n{workers}")
+            assert running.metric("smg_worker_overloaded", worker=one.url) == out
+            assert running.metric("smg_worker_overloaded", worker=two.url) == 0
+        assert len(one.gets) == polls
 
 
 def test_shedding_begins_with_the_next_request():
@@ -295,10 +295,10 @@ def test_breakers_go_by_the_present_limits():
     with fleet(1, extra=extra) as (running, base, (worker,)):
         worker.script = lambda connection, request: connection.answer(b"", "500 Internal Server Error")
         assert [running.chat()[0] for _ in range(3)] == [500] * 3
-        applied(running, base.replace("= 100", "= 4") + worker_table(worker))
+        applied(running, base.replace("failure_threshold = 100", "failure_threshold = 4") + worker_table(worker))
         assert running.chat()[0] == 500
         becomes(running, "smg_worker_cb_state", 1, worker=worker.url)
-        applied(running, base.replace("= 100", "= 4\ndisabled = true") + worker_table(worker))
+        applied(running, base.replace("failure_threshold = 100", "disabled = true") + worker_table(worker))
         becomes(running, "smg_worker_cb_state", 0, worker=worker.url)
         assert [running.chat()[0] for _ in range(6)] == [500] * 6
 
@@ -308,12 +308,12 @@ def test_probes_come_at_the_present_interval_and_path():
     with fleet(1, extra=extra) as (running, base, (worker,)):
         wait_for(lambda: len(worker.probes) >= 2, "registration and the first probe")
         seen = len(worker.probes)
-        applied(running, base.replace("= 600", '= 1\nendpoint = "/up/health"') + worker_table(worker))
+        applied(running, base.replace("interval_secs = 600", 'interval_secs = 1\nendpoint = "/up/health"') + worker_table(worker))
         wait_for(lambda: any(probe.target == "/up/health" for probe in worker.probes[seen:]), "a probe of the other path")
         worker.healthy = False
         becomes(running, "smg_worker_health", 0, worker=worker.url)
         # Nobody probes any more, so nobody is kept out by a probe.
-        applied(running, base.replace("= 600", "= 600\ndisable_health_check = true") + worker_table(worker))
+        applied(running, base.replace("interval_secs = 600", "interval_secs = 600\ndisable_health_check = true") + worker_table(worker))
         becomes(running, "smg_worker_health", 1, worker=worker.url)
         applied(running, base + worker_table(worker))
         becomes(running, "smg_worker_health", 0, worker=worker.url)
@@ -322,7 +322,7 @@ def test_probes_come_at_the_present_interval_and_path():
 def test_the_log_level_changes():
     with fleet(1, extra='[log]\nlevel = "info"\n[circuit_breaker]\nfailure_threshold = 1\n') as (running, base, (worker,)):
         applied(running, base.replace('"info"', '"error"') + worker_table(worker))
-        applied(running, base.replace('"info"', '"error"').replace("threshold = 1", "threshold = 2") + worker_table(worker))
+        applied(running, base.replace('"info"', '"error"').replace("failure_threshold = 1", "failure_threshold = 2") + worker_table(worker))
         body = applied(running, base + worker_table(worker))
         assert body["generation"] == 4
         wait_for(lambda: "generation 4" in log(running), "the line of the last reload")
