@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from observe import Events, Stream, becomes, shown
-from support import DEADLINE, ENV, PLUGINS, SMG, SLOW, EngineSim, Gateway, Worker, dial, free_port, gateway, toml, wait_for
+from support import DEADLINE, ENV, PLUGINS, SMG, SLOW, EngineSim, Gateway, Worker, dial, free_port, wait_for
 
 UNWATCHED = ("--no-watch-config",)
 
@@ -72,9 +72,14 @@ def urls(running):
 
 
 @contextlib.contextmanager
-def fleet(count, extra="", args=UNWATCHED, **options):
-    """A gateway, its workers, and its configuration without a worker in it."""
-    with gateway(*[answer] * count, extra=extra, args=args, **options) as (running, *workers):
+def fleet(count, extra="", args=UNWATCHED, waiting=None, **options):
+    """A gateway, its configuration without a worker in it, and its workers, which report so many waiting requests."""
+    with contextlib.ExitStack() as stack:
+        workers = [stack.enter_context(Worker(answer)) for _ in range(count)]
+        for worker in workers:
+            if waiting is not None:
+                worker.report(waiting=waiting)
+        running = stack.enter_context(Gateway(workers, extra=extra, args=args, **options))
         yield running, running.config.read_text().split("[[worker]]")[0], workers
 
 
@@ -248,13 +253,11 @@ def test_requests_at_once_are_served_one_after_the_other():
 
 def test_another_ceiling_changes_the_verdict_without_another_report():
     # Polls are so far apart that none comes in between.
-    with fleet(2, extra="[load_monitor]\ninterval_secs = 600\n") as (running, base, (one, two)):
+    with fleet(2, extra="[load_monitor]\ninterval_secs = 600\n", waiting=5) as (running, base, (one, two)):
         # A ceiling of its own goes before the gateway's.
         workers = worker_table(one) + worker_table(two, "priority = 9\noverload = { waiting_requests = 50 }\n")
         applied(running, base + workers)
         wait_for(lambda: shown(running, two.url)["priority"] == 9, "the second worker to be changed")
-        for worker in (one, two):
-            worker.report(waiting=5)
         base = base.replace("interval_secs = 600", "interval_secs = 601")
         body = applied(running, base + "[overload]\nwaiting_requests = 4\n" + workers)
         assert body["applied"] == ["overload.waiting_requests", "load_monitor.interval_secs"]
@@ -270,8 +273,7 @@ def test_another_ceiling_changes_the_verdict_without_another_report():
 
 
 def test_shedding_begins_with_the_next_request():
-    with fleet(1, extra="[load_monitor]\ninterval_secs = 1\n") as (running, base, (worker,)):
-        worker.report(waiting=20)
+    with fleet(1, extra="[load_monitor]\ninterval_secs = 1\n", waiting=20) as (running, base, (worker,)):
         becomes(running, "smg_workers_overloaded", 1, model="m")
         assert running.chat()[0] == 200
         applied(running, base + "[overload]\nshed = true\n" + worker_table(worker))
@@ -358,7 +360,7 @@ def test_the_longest_exchange_is_that_of_its_beginning():
     with fleet(1) as (running, base, (worker,)):
         worker.script = slow
         stream = Stream(running.port)
-        stream.flows()
+        wait_for(lambda: stream.data, "the stream to begin")
         applied(running, base.replace("[metrics]", "request_timeout_secs = 1\n[metrics]") + "[retry]\ndisabled = true\n" + worker_table(worker))
         assert running.chat()[0] == 504
         assert stream.end is None
