@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from observe import Events, Stream, becomes, shown
-from support import DEADLINE, ENV, PLUGINS, SMG, SLOW, EngineSim, Gateway, Worker, dial, free_port, gateway, toml, wait_for
+from support import DEADLINE, ENV, PLUGINS, SMG, SLOW, EngineSim, Gateway, Worker, dial, free_port, wait_for
 
 UNWATCHED = ("--no-watch-config",)
 
@@ -72,9 +72,14 @@ def urls(running):
 
 
 @contextlib.contextmanager
-def fleet(count, extra="", args=UNWATCHED, **options):
-    """A gateway, its workers, and its configuration without a worker in it."""
-    with gateway(*[answer] * count, extra=extra, args=args, **options) as (running, *workers):
+def fleet(count, extra="", args=UNWATCHED, waiting=None, **options):
+    """A gateway, its configuration without a worker in it, and its workers, which report so many waiting requests."""
+    with contextlib.ExitStack() as stack:
+        workers = [stack.enter_context(Worker(answer)) for _ in range(count)]
+        for worker in workers:
+            if waiting is not None:
+                worker.report(waiting=waiting)
+        running = stack.enter_context(Gateway(workers, extra=extra, args=args, **options))
         yield running, running.config.read_text().split("[[worker]]")[0], workers
 
 
@@ -248,30 +253,27 @@ def test_requests_at_once_are_served_one_after_the_other():
 
 def test_another_ceiling_changes_the_verdict_without_another_report():
     # Polls are so far apart that none comes in between.
-    with fleet(2, extra="[load_monitor]\ninterval_secs = 600\n[overload]\nwaiting_requests = 4\n") as (running, base, (one, two)):
-        workers = worker_table(one) + worker_table(two, "overload = { waiting_requests = 50 }\n")
-        for worker in (one, two):
-            worker.report(waiting=5)
-        # Another interval polls at once.
-        applied(running, base.replace("600", "601") + worker_table(one) + worker_table(two))
-        becomes(running, "smg_workers_overloaded", 2, model="m")
-        polls = len(one.gets)
-        applied(running, base.replace("600", "601").replace("= 4", "= 6") + worker_table(one) + worker_table(two))
-        becomes(running, "smg_workers_overloaded", 0, model="m")
-        applied(running, base.replace("600", "601").replace("= 4", "= 5") + worker_table(one) + worker_table(two))
-        becomes(running, "smg_workers_overloaded", 2, model="m")
-        applied(running, base.replace("600", "601").replace("= 4", "= 5\nprotection = false") + worker_table(one) + worker_table(two))
-        becomes(running, "smg_workers_overloaded", 0, model="m")
-        assert len(one.gets) == polls
+    with fleet(2, extra="[load_monitor]\ninterval_secs = 600\n", waiting=5) as (running, base, (one, two)):
         # A ceiling of its own goes before the gateway's.
-        applied(running, base.replace("600", "602") + workers)
+        workers = worker_table(one) + worker_table(two, "priority = 9\noverload = { waiting_requests = 50 }\n")
+        applied(running, base + workers)
+        wait_for(lambda: shown(running, two.url)["priority"] == 9, "the second worker to be changed")
+        base = base.replace("interval_secs = 600", "interval_secs = 601")
+        body = applied(running, base + "[overload]\nwaiting_requests = 4\n" + workers)
+        assert body["applied"] == ["overload.waiting_requests", "load_monitor.interval_secs"]
+        # Another interval polls at once.
         becomes(running, "smg_worker_overloaded", 1, worker=one.url)
-        assert running.metric("smg_worker_overloaded", worker=two.url) == 0
+        becomes(running, "smg_engine_waiting_requests", 5, worker=two.url)
+        polls = len(one.gets)
+        for rules, out in (("waiting_requests = 6", 0), ("waiting_requests = 5", 1), ("waiting_requests = 5\nprotection = false", 0)):
+            applied(running, f"{base}[overload]\n{rules}\n{workers}")
+            assert running.metric("smg_worker_overloaded", worker=one.url) == out
+            assert running.metric("smg_worker_overloaded", worker=two.url) == 0
+        assert len(one.gets) == polls
 
 
 def test_shedding_begins_with_the_next_request():
-    with fleet(1, extra="[load_monitor]\ninterval_secs = 1\n") as (running, base, (worker,)):
-        worker.report(waiting=20)
+    with fleet(1, extra="[load_monitor]\ninterval_secs = 1\n", waiting=20) as (running, base, (worker,)):
         becomes(running, "smg_workers_overloaded", 1, model="m")
         assert running.chat()[0] == 200
         applied(running, base + "[overload]\nshed = true\n" + worker_table(worker))
@@ -295,10 +297,10 @@ def test_breakers_go_by_the_present_limits():
     with fleet(1, extra=extra) as (running, base, (worker,)):
         worker.script = lambda connection, request: connection.answer(b"", "500 Internal Server Error")
         assert [running.chat()[0] for _ in range(3)] == [500] * 3
-        applied(running, base.replace("= 100", "= 4") + worker_table(worker))
+        applied(running, base.replace("failure_threshold = 100", "failure_threshold = 4") + worker_table(worker))
         assert running.chat()[0] == 500
         becomes(running, "smg_worker_cb_state", 1, worker=worker.url)
-        applied(running, base.replace("= 100", "= 4\ndisabled = true") + worker_table(worker))
+        applied(running, base.replace("failure_threshold = 100", "disabled = true") + worker_table(worker))
         becomes(running, "smg_worker_cb_state", 0, worker=worker.url)
         assert [running.chat()[0] for _ in range(6)] == [500] * 6
 
@@ -308,12 +310,12 @@ def test_probes_come_at_the_present_interval_and_path():
     with fleet(1, extra=extra) as (running, base, (worker,)):
         wait_for(lambda: len(worker.probes) >= 2, "registration and the first probe")
         seen = len(worker.probes)
-        applied(running, base.replace("= 600", '= 1\nendpoint = "/up/health"') + worker_table(worker))
+        applied(running, base.replace("interval_secs = 600", 'interval_secs = 1\nendpoint = "/up/health"') + worker_table(worker))
         wait_for(lambda: any(probe.target == "/up/health" for probe in worker.probes[seen:]), "a probe of the other path")
         worker.healthy = False
         becomes(running, "smg_worker_health", 0, worker=worker.url)
         # Nobody probes any more, so nobody is kept out by a probe.
-        applied(running, base.replace("= 600", "= 600\ndisable_health_check = true") + worker_table(worker))
+        applied(running, base.replace("interval_secs = 600", "interval_secs = 600\ndisable_health_check = true") + worker_table(worker))
         becomes(running, "smg_worker_health", 1, worker=worker.url)
         applied(running, base + worker_table(worker))
         becomes(running, "smg_worker_health", 0, worker=worker.url)
@@ -322,7 +324,7 @@ def test_probes_come_at_the_present_interval_and_path():
 def test_the_log_level_changes():
     with fleet(1, extra='[log]\nlevel = "info"\n[circuit_breaker]\nfailure_threshold = 1\n') as (running, base, (worker,)):
         applied(running, base.replace('"info"', '"error"') + worker_table(worker))
-        applied(running, base.replace('"info"', '"error"').replace("threshold = 1", "threshold = 2") + worker_table(worker))
+        applied(running, base.replace('"info"', '"error"').replace("failure_threshold = 1", "failure_threshold = 2") + worker_table(worker))
         body = applied(running, base + worker_table(worker))
         assert body["generation"] == 4
         wait_for(lambda: "generation 4" in log(running), "the line of the last reload")
@@ -358,7 +360,7 @@ def test_the_longest_exchange_is_that_of_its_beginning():
     with fleet(1) as (running, base, (worker,)):
         worker.script = slow
         stream = Stream(running.port)
-        stream.flows()
+        wait_for(lambda: stream.data, "the stream to begin")
         applied(running, base.replace("[metrics]", "request_timeout_secs = 1\n[metrics]") + "[retry]\ndisabled = true\n" + worker_table(worker))
         assert running.chat()[0] == 504
         assert stream.end is None

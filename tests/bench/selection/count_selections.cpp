@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "host/fleet/overload.hpp"
 #include "host/routing/random.hpp"
 #include "host/routing/selection.hpp"
-#include "host/fleet/overload.hpp"
 #include "idle_fleet.hpp"
 
 namespace {

@@ -97,7 +97,7 @@ TEST_CASE("every live setting is taken over and no other one is") {
 }
 
 TEST_CASE("keys of every live group are live") {
-  for (const auto [section, key] :
+  for (const auto& [section, key] :
        std::initializer_list<std::pair<std::string_view, std::string_view>>{
            {"overload", "waiting_requests"},
            {"liveness", "wedge_secs"},
