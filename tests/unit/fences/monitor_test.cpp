@@ -54,9 +54,10 @@ struct Bench : test::Fixture, LoadIntake {
     const int before = outcomes;
     on_control([&] {
       poller.reset();
-      poller =
-          std::make_unique<LoadPoller>(fleet.loops.control(), *fleet.registry, *this, config,
-                                       std::vector<MonitorRef>{{&api, this, "unruly", &faults_of}});
+      const auto monitor = std::make_shared<const MonitorRef>(MonitorRef{
+          .api = &api, .self = this, .name = "unruly", .instance = {}, .faults = &faults_of});
+      poller = std::make_unique<LoadPoller>(fleet.loops.control(), *fleet.registry, *this, config,
+                                            std::vector<MonitorPtr>{monitor});
       poller->fleet_changed();
     });
     while (outcomes == before) std::this_thread::yield();
@@ -68,6 +69,8 @@ struct Bench : test::Fixture, LoadIntake {
     ++outcomes;
     return true;
   }
+  bool judge(const std::shared_ptr<Worker>&, const LoadReport&) override { return true; }
+  void reset(const std::shared_ptr<Worker>&) override {}
   void no_report(const std::shared_ptr<Worker>&, std::uint32_t why, std::string_view words,
                  std::string_view) override {
     cause = why;

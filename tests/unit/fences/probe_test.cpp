@@ -19,8 +19,8 @@ struct Bench : test::Fixture {
     api.probe = [](void* handle, const smg_probe*, smg_probe_done done, void* context) {
       static_cast<Bench*>(handle)->answer(done, context);
     };
-    transport.api = &api;
-    transport.faults = &faults_of;
+    transport->api = &api;
+    transport->faults = &faults_of;
     probe.struct_size = sizeof probe;
     probe.timeout_ns = 60 * test::kSecond;
     loops.start([](Loop&) {});
@@ -38,7 +38,7 @@ struct Bench : test::Fixture {
 
   FaultMeter faults_of;
   smg_transport_api api{};
-  TransportRef transport;
+  std::shared_ptr<TransportRef> transport = std::make_shared<TransportRef>();
   Endpoint endpoint{transport, nullptr, nullptr, this};
   smg_probe probe{};
   std::function<void(smg_probe_done, void*)> answer;

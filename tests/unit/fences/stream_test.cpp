@@ -52,9 +52,9 @@ struct Bench : test::Fixture {
     api.cancel = [](void* self, std::uint64_t number) {
       static_cast<Bench*>(self)->cancel(number);
     };
-    transport.api = &api;
-    transport.self = this;
-    transport.faults = &faults_of;
+    transport->api = &api;
+    transport->self = this;
+    transport->faults = &faults_of;
     begin();
   }
   void begin() {
@@ -85,7 +85,7 @@ struct Bench : test::Fixture {
 
   FaultMeter faults_of;
   smg_transport_api api{};
-  TransportRef transport;
+  std::shared_ptr<TransportRef> transport = std::make_shared<TransportRef>();
   Endpoint endpoint{transport, nullptr, nullptr, this};
   StreamTable table{1};
   const smg_sink& sink = StreamTable::sink();

@@ -19,8 +19,8 @@ struct Stream final : StreamEvents {
 // An endpoint that nobody is asked at.
 struct Nowhere {
   smg_transport_api api{};
-  TransportRef transport{&api, nullptr, {}, nullptr};
-  Endpoint endpoint{transport, nullptr, nullptr, nullptr};
+  Endpoint endpoint{std::make_shared<TransportRef>(TransportRef{&api, nullptr, {}, {}, nullptr}),
+                    nullptr, nullptr, nullptr};
 };
 
 }  // namespace
