@@ -49,7 +49,7 @@ std::shared_ptr<Endpoint> Endpoints::open(const TransportPtr& transport,
     return nullptr;
   }
   auto worker = std::make_unique<WorkerView>(description, &runtime->live, ref, slot);
-  std::array<char, 512> text;
+  std::array<char, 512> text{};
   smg_error failure{text.data(), text.size(), 0};
   void* handle = nullptr;
   smg_status status = SMG_E_INTERNAL;
