@@ -62,7 +62,7 @@ PolicyPtr PluginInstances::make_policy(const std::shared_ptr<const Plugin>& plug
   ref->needs = instance->policy().needs;
   ref->faults = &instance->faults();
   ref->instance = std::move(instance);
-  record(ref, *plugin);
+  record(ref, *ref->instance);
   return ref;
 }
 
@@ -76,7 +76,7 @@ TransportPtr PluginInstances::make_transport(const std::shared_ptr<const Plugin>
   ref->name = plugin->name();
   ref->faults = &instance->faults();
   ref->instance = std::move(instance);
-  record(ref, *plugin);
+  record(ref, *ref->instance);
   return ref;
 }
 
@@ -90,7 +90,7 @@ MonitorPtr PluginInstances::make_monitor(const std::shared_ptr<const Plugin>& pl
   ref->name = plugin->name();
   ref->faults = &instance->faults();
   ref->instance = std::move(instance);
-  record(ref, *plugin);
+  record(ref, *ref->instance);
   return ref;
 }
 
@@ -143,9 +143,13 @@ std::vector<PluginInstances::Record>& PluginInstances::records() {
   return records_;
 }
 
-void PluginInstances::record(const std::shared_ptr<const void>& ref, const Plugin& plugin) {
-  records().push_back(
-      {ref, plugin.kind(), std::string(plugin.name()), plugin.library->generation(), 0, false});
+void PluginInstances::record(const std::shared_ptr<const void>& ref, PluginInstance& instance) {
+  const Plugin& plugin = instance.plugin();
+  records().push_back({.ref = ref,
+                       .kind = plugin.kind(),
+                       .name = std::string(plugin.name()),
+                       .generation = plugin.library->generation(),
+                       .faults = &instance.faults()});
 }
 
 void PluginInstances::supersede(const std::shared_ptr<const void>& ref) {

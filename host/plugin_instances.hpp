@@ -67,6 +67,7 @@ class PluginInstances {
     std::string name;
     std::uint64_t generation;      // of its library
     std::uint64_t superseded = 0;  // when another one took its place; 0: it serves
+    const FaultMeter* faults;      // of the instance, as long as `ref` is held
     bool late = false;             // it was said that it does not come to an end
   };
   // Those that are still held.
@@ -81,7 +82,7 @@ class PluginInstances {
   std::shared_ptr<PluginInstance> make(const std::shared_ptr<const Plugin>& plugin,
                                        const OptionTables& tables, const smg_sink* sink,
                                        std::string& error);
-  void record(const std::shared_ptr<const void>& ref, const Plugin& plugin);
+  void record(const std::shared_ptr<const void>& ref, PluginInstance& instance);
 
   Loop& control_;
   const PluginRegistry& plugins_;

@@ -48,19 +48,29 @@ void PluginRoutes::list(const Done& done) {
   for (const auto& plugin : plugins_.all()) {
     json::object object = describe(*plugin);
     std::int64_t uses = 0;
+    std::uint64_t faults = 0;
     json::array draining;
-    bool runs = false;
+    bool runs = false, fenced = false;
+    object["last_fault"] = nullptr;
     for (const auto& record : instances_.records()) {
       if (record.kind != plugin->kind() || record.name != plugin->name()) continue;
       const auto users = static_cast<std::int64_t>(record.ref.use_count());
+      const auto held = record.ref.lock();
+      if (held == nullptr) continue;
       if (record.superseded != 0) {
         draining.push_back({{"generation", record.generation}, {"uses", users}});
         continue;
       }
       runs = true;
       uses += users - 1;  // whoever keeps it in service is no use
+      faults += record.faults->total();
+      fenced = fenced || record.faults->fenced();
+      if (const auto last = record.faults->last(); !last.text.empty()) {
+        object["last_fault"] = valid_utf8(last.text);
+      }
     }
-    object["state"] = runs ? "running" : "loaded";
+    object["state"] = fenced ? "fenced" : runs ? "running" : "loaded";
+    object["faults"] = faults;
     object["uses"] = uses;
     object["draining"] = std::move(draining);
     const auto& file = plugin->library->file();

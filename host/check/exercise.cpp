@@ -69,7 +69,8 @@ Trouble transport_life(Rig& rig, const PluginInstance& instance) {
     trouble = {"start", "a request to a port where nobody listens had not ended " +
                             std::to_string(kStreamLimit) +
                             " ms after its deadline; every start() must come to sink.end()"};
-  } else if (stream.kind == SMG_END_COMPLETE) {
+  } else if (stream.kind == SMG_END_COMPLETE && stream.status < 400) {
+    // One that finds fault with the request itself may say so without an engine.
     trouble = {"start", "a request to a port where nobody listens ended as complete"};
   }
   close_endpoint(rig, instance, endpoint);

@@ -5,8 +5,8 @@
 
 namespace smg {
 
-// Walks from loop to loop, the control loop last: quiesce on each, then close, on a later turn than
-// the last quiesce so that what the transport deferred has run.
+// Walks from loop to loop, the control loop last: quiesce on each, and on from there at the end of
+// the turn, when what the transport deferred has run; then close.
 struct Endpoints::Closing : smg_task {
   Endpoints* owner = nullptr;
   std::unique_ptr<Endpoint> endpoint;
@@ -17,12 +17,16 @@ struct Endpoints::Closing : smg_task {
     const Endpoint& endpoint = *self->endpoint;
     guarded(endpoint.transport()->faults, "quiesce",
             [&] { endpoint.api().quiesce(endpoint.handle()); });
-    if (++self->loop < self->owner->loops_.count()) {
-      self->owner->loops_.at(self->loop).post(self);
-      return;
-    }
-    self->run = finish;
-    self->owner->loops_.control().post(self);
+    self->run = go_on;
+    Loop::current()->defer(self);
+  }
+
+  static void go_on(smg_task* task) {
+    auto* self = static_cast<Closing*>(task);
+    LoopGroup& loops = self->owner->loops_;
+    const bool was_last = ++self->loop == loops.count();
+    self->run = was_last ? finish : step;
+    loops.at(was_last ? self->loop - 1 : self->loop).post(self);
   }
 
   static void finish(smg_task* task) {
