@@ -256,6 +256,10 @@ Finding storm(Line& line) {
     }
     line.linger();
     for (auto& exchange : all) line.forget(*exchange);
+    // What goes on after cancel() would be in the way of all that follows.
+    if (!line.subject().rig.complaints().first(Complaints::Kind::order).empty()) {
+      return broken("calls of the sink came after cancel()", kNothing);
+    }
   }
   auto last = line.exchange("echo");
   line.start(*last);

@@ -22,6 +22,7 @@ Checks that a plugin library keeps the rules of the ABI and tells, rule by rule,
 
   --full              the long rules as well: thousands of lives and reloads (a minute or more)
   --kind KIND         only plugins of that kind: policy, transport or monitor
+  --rule RULE         only this rule, long or not
   --options FILE      create instances with the tables [policy.NAME] and so on of this TOML file
   --engine URL        a running engine, for transports of other schemes than http
   --uniform           the policy promises equal shares: hold it to that
@@ -71,6 +72,8 @@ Command read_command(const std::vector<std::string>& words, std::string& problem
       take(command.options_file);
     } else if (name == "--engine") {
       take(command.engine);
+    } else if (name == "--rule") {
+      take(command.rule);
     } else if (name == "--kind") {
       take(command.kind);
       if (problem.empty() && kind_of(command.kind) == 0) {

@@ -12,6 +12,7 @@ struct Command {
   std::string options_file;
   std::string kind;    // empty: all kinds
   std::string engine;  // URL of a running engine; empty: the one that is built in
+  std::string rule;    // empty: all rules
   int verdict_fd = 1;
   bool smoke = false;
   bool full = false;

@@ -35,6 +35,7 @@ class Report {
     if (!command_.json) std::cout << "\n" << name << "\n";
   }
   void add(std::string_view rule, const Finding& finding) {
+    if (!command_.rule.empty() && command_.rule != rule) return;
     static constexpr const char* kWords[] = {"ok", "FAIL", "skipped"};
     const auto number = static_cast<std::size_t>(finding.kind);
     ++counts_[number];
@@ -53,6 +54,11 @@ class Report {
     std::fflush(stdout);
   }
   int finish() {
+    if (counts_[0] + counts_[1] + counts_[2] == 0) {
+      std::cerr << "smg-plugin-check: " << command_.file << ": no rule '" << command_.rule
+                << "' applies to it, or one that comes before it is broken\n";
+      return 2;
+    }
     if (command_.json) {
       std::cout << boost::json::serialize(boost::json::object{{"file", command_.file},
                                                               {"ok", counts_[1] == 0},
@@ -136,7 +142,7 @@ void check_plugin(Report& report, const Command& command, const Node& document,
   sets.push_back(endurance_rules());
   for (const auto& set : sets) {
     for (const Rule& rule : set) {
-      if (rule.full && !command.full) continue;
+      if (command.rule.empty() ? rule.full && !command.full : command.rule != rule.id) continue;
       const Finding finding = run(command, document, which, rule);
       report.add(rule.id, finding);
       // Without an instance there is nothing to check.

@@ -167,7 +167,10 @@ void Exchange::cancel() {
     return;
   }
   if (kFault == Fault::cancel_paused && paused_) return;
-  if (kFault == Fault::cancel_storm && transport_.loop().current() != 0) return;
+  if (kFault == Fault::cancel_storm && transport_.loop().current() != 0 &&
+      phase_ < SMG_PHASE_HEAD) {
+    return;
+  }
   if (kFault == Fault::cancel_twice) {
     if (std::exchange(done_, true)) return listener_->end(SMG_END_COMPLETE, phase_, {});
     transport_.loop().unwatch(watch_);

@@ -10,9 +10,11 @@ from support import BUILD, ENV, PLUGINS, SLOW
 CHECK = BUILD / "bin" / "smg-plugin-check"
 BROKEN = BUILD / "lib" / "smg" / "broken"
 SHIPPED = sorted(PLUGINS.glob("*.so"))
-# Rules that only --full runs, or that a flag makes one.
-FLAGS = {rule: ["--full"] for rule in ("create-destroy-1000", "reload-1000", "leak", "descriptors", "threads")} | {"select-uniform": ["--uniform"]}
 RULES = sorted(file.stem for file in BROKEN.glob("*.so") if not file.stem.startswith(("canary_", "good-")))
+
+
+def rule_of(name):
+    return "thread-tags" if name.startswith("thread-tags") else name
 
 
 def check(file, *arguments):
@@ -52,12 +54,11 @@ def test_the_library_that_the_broken_ones_are_made_from_keeps_every_rule(name):
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.timeout(120 * SLOW)
 def test_a_broken_library_fails_by_the_name_of_the_rule(name):
-    rule = "thread-tags" if name.startswith("thread-tags") else name
-    code, report = check(BROKEN / f"{name}.so", *FLAGS.get(name, []))
+    rule = rule_of(name)
+    code, report = check(BROKEN / f"{name}.so", "--rule", rule, *(["--uniform"] if rule == "select-uniform" else []))
     assert code == 1
-    assert rule in failed(report), failed(report)
-    advice = {entry["rule"]: entry["advice"] for entry in report["rules"] if entry["result"] == "failed"}
-    assert advice[rule], "a failure says what to do about it"
+    assert list(failed(report)) == [rule]
+    assert report["rules"][0]["advice"], "a failure says what to do about it"
 
 
 def test_every_rule_has_a_library_that_breaks_it():
@@ -65,8 +66,7 @@ def test_every_rule_has_a_library_that_breaks_it():
     named = set()
     for file in [PLUGINS / "least_load.so", PLUGINS / "http.so", PLUGINS / "http_loads.so"]:
         named |= {rule["rule"] for rule in check(file)[1]["rules"]}
-    broken = {"thread-tags" if name.startswith("thread-tags") else name for name in RULES}
-    assert named - broken == {"elf", "life"}
+    assert named - {rule_of(name) for name in RULES} == {"elf", "life"}
 
 
 def test_a_file_that_is_no_library_fails_by_the_rule_elf(tmp_path):
@@ -80,7 +80,7 @@ def test_a_file_that_is_no_library_fails_by_the_rule_elf(tmp_path):
 
 
 def test_wrong_usage_has_an_exit_code_of_its_own(tmp_path):
-    for arguments in ([], ["--kind", "sort", "x.so"], ["--no-such-option", "x.so"], ["a.so", "b.so"], [str(tmp_path / "missing.so")],
+    for arguments in ([], [PLUGINS / "least_load.so", "--rule", "no-such-rule"], ["--kind", "sort", "x.so"], ["--no-such-option", "x.so"], ["a.so", "b.so"], [str(tmp_path / "missing.so")],
                       [str(PLUGINS / "least_load.so"), "--kind", "monitor"]):
         done = subprocess.run([CHECK, *arguments], capture_output=True, text=True, env=ENV, timeout=20 * SLOW)
         assert done.returncode == 2, arguments
