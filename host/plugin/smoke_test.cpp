@@ -35,7 +35,8 @@ constexpr std::uint64_t kSlowness = 5;  // of instrumented code
 constexpr std::uint64_t kSlowness = 1;
 #endif
 
-constexpr std::size_t kMaxWords = 4096;  // of what the library prints
+constexpr std::chrono::milliseconds kGrace{500};  // the program ends itself at its limit
+constexpr std::size_t kMaxWords = 4096;           // of what the library prints
 constexpr int kVerdictFd = 3;
 
 struct Pipe {
@@ -158,8 +159,16 @@ bool wait_for(pid_t child, int& status, Clock::time_point deadline) {
   return by_itself;
 }
 
+std::string without_end() {
+  return "does not come to an end in its smoke test (waited " +
+         std::to_string(kSmokeTestSeconds * kSlowness) + " s)";
+}
+
 std::string how_it_ended(int status, const std::string& words) {
   std::string reason;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+    return without_end();  // the program's own alarm
+  }
   if (WIFSIGNALED(status)) {
     reason = std::string("crashes in its smoke test: ") + strsignal(WTERMSIG(status));
   } else {
@@ -222,15 +231,12 @@ std::string smoke_test(const StagedLibrary& staged, const std::filesystem::path&
   Pipe::shut(output.write);
   Pipe::shut(verdict.write);
   std::string words, line;
-  const auto deadline = Clock::now() + std::chrono::seconds(kSmokeTestSeconds * kSlowness);
+  const auto deadline = Clock::now() + std::chrono::seconds(kSmokeTestSeconds * kSlowness) + kGrace;
   int status = 0;
   const bool closed = collect(output, verdict, words, line, deadline);
   const bool ended = wait_for(child, status, deadline) && closed;
   ::unlink(tables.c_str());
-  if (!ended) {
-    return prefix + "does not come to an end in its smoke test (waited " +
-           std::to_string(kSmokeTestSeconds * kSlowness) + " s)";
-  }
+  if (!ended) return prefix + without_end();
   const Verdict found = read_verdict(line);
   if (found.ok && WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   return prefix + (found.problem.empty() ? how_it_ended(status, words) : found.problem);
