@@ -20,7 +20,21 @@ namespace {
 
 constexpr const char* kEntry = "smg_plugin_entry";
 
+constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 30;
+
 bool read_file(const std::filesystem::path& file, std::string& content, std::string& error) {
+  std::error_code code;
+  // Nothing else: a pipe would never come to its end.
+  if (std::filesystem::exists(file, code) && !std::filesystem::is_regular_file(file, code)) {
+    error = "is no file";
+    return false;
+  }
+  const std::uint64_t size = std::filesystem::file_size(file, code);
+  if (!code && size > kMaxSize) {
+    error = "has " + std::to_string(size) + " bytes; a library may have " +
+            std::to_string(kMaxSize) + " at most";
+    return false;
+  }
   std::ifstream stream(file, std::ios::binary);
   if (stream) content.assign(std::istreambuf_iterator<char>(stream), {});
   if (stream && !stream.bad()) return true;
@@ -39,11 +53,7 @@ std::string linker_words(std::string words, const std::filesystem::path& copy) {
   for (auto at = words.find(prefix); at != std::string::npos; at = words.find(prefix)) {
     words.erase(at, prefix.size());
   }
-  if (words.find("failed to map segment") != std::string::npos) {
-    words += "; " + copy.parent_path().string() +
-             " may be on a file system mounted noexec: set [plugins] run_dir to another one";
-  }
-  return words;
+  return words + noexec_hint(words, copy);
 }
 
 // Libraries that must stay mapped, kept for the life of the process.
@@ -53,6 +63,12 @@ void keep_mapped(boost::dll::shared_library handle) {
 }
 
 }  // namespace
+
+std::string noexec_hint(std::string_view words, const std::filesystem::path& copy) {
+  if (words.find("failed to map segment") == std::string_view::npos) return {};
+  return "; " + copy.parent_path().string() +
+         " may be on a file system mounted noexec: set [plugins] run_dir to another one";
+}
 
 std::optional<StagedLibrary> PluginLibrary::stage(const std::filesystem::path& file,
                                                   RunDir& run_dir, std::string& error) {

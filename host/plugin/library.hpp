@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "host/base/file_signature.hpp"
 #include "host/plugin/run_dir.hpp"
@@ -69,6 +70,9 @@ class PluginLibrary {
   const smg_library* table_ = nullptr;
   bool unloadable_ = false;
 };
+
+// What to do about the dynamic linker's words, where that is known; begins with a semicolon.
+std::string noexec_hint(std::string_view words, const std::filesystem::path& copy);
 
 // Tries in a forked child what opening and checking a staged library does. Empty if that comes to
 // its end, whatever it finds; else why the library is refused. Before other threads run.

@@ -123,7 +123,7 @@ std::vector<std::filesystem::path> PluginRegistry::scan(const std::filesystem::p
   for (std::filesystem::directory_iterator entry(path, code), end; !code && entry != end;
        entry.increment(code)) {
     std::error_code ignored;
-    if (entry->path().extension() == ".so" && !entry->is_directory(ignored)) {
+    if (entry->path().extension() == ".so" && entry->is_regular_file(ignored)) {
       files.push_back(entry->path());
     }
   }

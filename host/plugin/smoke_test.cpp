@@ -239,7 +239,8 @@ std::string smoke_test(const StagedLibrary& staged, const std::filesystem::path&
   if (!ended) return prefix + without_end();
   const Verdict found = read_verdict(line);
   if (found.ok && WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return prefix + (found.problem.empty() ? how_it_ended(status, words) : found.problem);
+  if (found.problem.empty()) return prefix + how_it_ended(status, words);
+  return prefix + found.problem + noexec_hint(found.problem, staged.copy);
 }
 
 }  // namespace smg

@@ -52,7 +52,7 @@ def settled(running):
 
 def test_reloads_of_every_kind_lose_no_request_and_leave_nothing_behind():
     with contextlib.ExitStack() as stack:
-        engines = [stack.enter_context(Engine("--max-running", "100000", "--kv-tokens", "1000000000")) for _ in range(2)]
+        engines = [stack.enter_context(Engine("--max-running", "100000", "--kv-blocks", "10000000")) for _ in range(2)]
         running = stack.enter_context(Gateway(engines, policy="cache_aware", watch=False))
 
         def reload(name):
