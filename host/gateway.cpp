@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <future>
+#include <map>
 #include <thread>
 
 #include "host/base/views.hpp"
@@ -125,7 +127,8 @@ std::string Gateway::create_parts() {
       PluginReload::Parts{
           loops_, plugins_, *instances_, *policies_, *registry_, *load_poller_, families_,
           program_directory() / "smg-plugin-check",
-          [this](std::span<const smg_plugin* const> anew) { return reload_->read_for(anew); }},
+          [this](std::span<const smg_plugin* const> anew) { return reload_->read_for(anew); },
+          [this] { reload_->plugins_changed(); }},
       config_.plugins.watch);
   ConfigReload::Target& target = *this;
   reload_ = std::make_unique<ConfigReload>(control, target, families_, bus_, std::move(source_));
@@ -200,7 +203,41 @@ void Gateway::end_parts() {
   registry_->remove_all();
 }
 
+// What is to be used at once has its smoke test here, as a file that is exchanged later has.
+std::string Gateway::try_plugins() const {
+  const auto checker = program_directory() / "smg-plugin-check";
+  std::error_code ignored;
+  if (!std::filesystem::exists(checker, ignored)) {
+    spdlog::warn("plugins are not tried before they are used: {} is missing", checker.string());
+    return {};
+  }
+  std::map<std::filesystem::path, const PluginLibrary*> used;
+  for (const auto& plugin : plugins_.all()) {
+    const auto& models = config_.policy.models;
+    const bool chosen = plugin->name() == config_.policy.name ||
+                        std::any_of(models.begin(), models.end(), [&](const auto& model) {
+                          return model.second == plugin->name();
+                        });
+    if (plugin->kind() != SMG_KIND_POLICY || chosen) {
+      used.emplace(plugin->library->file(), plugin->library.get());
+    }
+  }
+  std::vector<std::future<std::string>> verdicts;
+  for (const auto& [file, library] : used) {
+    verdicts.push_back(std::async(std::launch::async, [&, tried = library] {
+      return smoke_test(tried->staged(), checker, config_.plugin_options);
+    }));
+  }
+  std::string problem;
+  for (auto& verdict : verdicts) {
+    const std::string found = verdict.get();
+    if (problem.empty()) problem = found;
+  }
+  return problem;
+}
+
 std::string Gateway::prepare() {
+  if (auto problem = try_plugins(); !problem.empty()) return problem;
   std::string error;
   loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
   loops_.run_on(loops_.data_count(), [&] { error = create_parts(); });

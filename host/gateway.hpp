@@ -65,6 +65,7 @@ class Gateway final : private Registry::Observer, private ConfigReload::Target {
 
   HostServices services();
   PolicyPtr make_policy(std::string_view name, PolicyChoice::Options which, std::string& error);
+  std::string try_plugins() const;
   std::string create_parts();     // [control]
   std::string create_monitors();  // [control]
   void end_parts();               // [control]

@@ -24,12 +24,13 @@ ConfigReload::Plugins Gateway::plugins() const {
 
 void Gateway::reload_all() {
   loops_.run_on(loops_.data_count(), [&] {
-    plugin_reload_->reload_changed({});
-    if (reload_->has_file()) {
-      reload_->request(ConfigReload::Trigger::signal);
-    } else {
+    if (!reload_->has_file()) {
       spdlog::info("SIGHUP: the gateway was started without --config, only plugins are reloaded");
+      return plugin_reload_->reload_changed({});
     }
+    // The file may speak of plugins that are new.
+    plugin_reload_->reload_changed(
+        [this](const PluginReload::Summary&) { reload_->request(ConfigReload::Trigger::signal); });
   });
 }
 

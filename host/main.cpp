@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "host/config/load.hpp"
+#include "host/crash_report.hpp"
 #include "host/gateway.hpp"
 #include "host/logging.hpp"
 #include "host/new_plugin.hpp"
@@ -216,6 +217,7 @@ int main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   smg::Application application({argv + 1, argv + argc});
+  smg::install_crash_report();
   // The command line is the gateway's own; Poco sees none of it.
   char* name[] = {argv[0], nullptr};
   return application.run(1, name);

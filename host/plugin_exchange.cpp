@@ -19,7 +19,7 @@ bool PluginReload::create(Job& job) {
   const auto config = parts_.refit(parts_.plugins.descriptors_with(job.order.file, job.plugins));
   if (!config) {
     error = job.order.file.string() +
-            ": does not fit the configuration: " + config.problems.lines.front();
+            ": does not fit the configuration in force: " + config.problems.lines.front();
     return false;
   }
   job.options = {config.value->plugin_options, config.value->label_options};
@@ -136,7 +136,7 @@ void PluginReload::hand_over(const std::shared_ptr<Job>& job) {
 
 void PluginReload::swap(const std::shared_ptr<Job>& job) {
   if (stopped_) return;
-  if (!job->other) passed(*job, "create");
+  if (!job->other) passed(*job, "create", Loop::clock());
   std::string error;
   for (auto pair = job->transports.begin(); pair != job->transports.end(); ++pair) {
     if (parts_.registry.move_workers(*pair->before, pair->after, error)) continue;
@@ -186,8 +186,13 @@ void PluginReload::swap(const std::shared_ptr<Job>& job) {
   }
   parts_.instances.set_options(job->options);
   if (!job->other) install(*job);
+  for (const auto& name : job->outcome.handed_over) {
+    spdlog::info("{} goes on with what the version before knew", name);
+  }
   for (const auto& note : job->outcome.notes) spdlog::warn(note);
+  const bool others = !job->other;
   end(job);
+  if (others) parts_.changed();
 }
 
 void PluginReload::install(Job& job) {
@@ -195,7 +200,7 @@ void PluginReload::install(Job& job) {
   job.outcome.generation = job.staged->generation;
   parts_.families.plugin_generation.with({job.library})
       .set(static_cast<double>(job.staged->generation));
-  passed(job, "swap");
+  passed(job, "swap", Loop::clock());
   for (const auto& plugin : job.plugins) {
     parts_.instances.announce(text(plugin->descriptor.name),
                               "running generation " + std::to_string(job.staged->generation));

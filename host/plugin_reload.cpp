@@ -89,6 +89,7 @@ void PluginReload::next() {
     };
     job->staged = PluginLibrary::stage(job->order.file, parts_.plugins.run_dir(), error);
     if (!job->staged) return fail("copy");
+    job->copied = Loop::clock();
     if (job->order.only_if_changed && job->staged->hash == present) {
       job->outcome.unchanged = true;
       return fail("");
@@ -96,6 +97,7 @@ void PluginReload::next() {
     if (error = smoke_test(*job->staged, parts_.checker, *tables); !error.empty()) {
       return fail("canary");
     }
+    job->tried = Loop::clock();
     const auto library = PluginLibrary::open(*job->staged, parts_.plugins.retire_hook(), error);
     if (library == nullptr) return fail("create");
     job->plugins = PluginRegistry::plugins_of(library, error);
@@ -113,9 +115,9 @@ void PluginReload::prepared(const std::shared_ptr<Job>& job) {
   }
   if (job->outcome.unchanged) return end(job);
   if (job->failed_step == "copy") return refuse(job, "copy", job->outcome.problem);
-  passed(*job, "copy");
+  passed(*job, "copy", job->copied);
   if (job->failed_step == "canary") return refuse(job, "canary", job->outcome.problem);
-  passed(*job, "canary");
+  passed(*job, "canary", job->tried);
   if (!job->failed_step.empty()) return refuse(job, "create", job->outcome.problem);
   if (!create(*job)) return refuse(job, "create", job->outcome.problem);
   hand_over(job);
@@ -132,13 +134,12 @@ void PluginReload::refuse(const std::shared_ptr<Job>& job, std::string_view step
   end(job);
 }
 
-void PluginReload::passed(Job& job, std::string_view step) {
-  const std::uint64_t now = Loop::clock();
+void PluginReload::passed(Job& job, std::string_view step, std::uint64_t at) {
   parts_.families.plugin_reload_steps.with({job.library, step, "ok"}).add();
-  parts_.families.plugin_reload_duration.with({step}).observe(static_cast<double>(now - job.begun) /
+  parts_.families.plugin_reload_duration.with({step}).observe(static_cast<double>(at - job.begun) /
                                                               1e9);
   parts_.instances.announce(job.library, std::string("reload: passed ") + std::string(step));
-  job.begun = now;
+  job.begun = at;
 }
 
 void PluginReload::end(const std::shared_ptr<Job>& job) {
@@ -219,6 +220,7 @@ void PluginReload::reload_changed(std::function<void(const Summary&)> done) {
     auto summary = std::make_shared<Summary>();
     const auto files = parts_.plugins.search(summary->problems);
     return [this, files, summary, done] {
+      if (stopped_) return;
       for (const auto& problem : summary->problems) spdlog::error(problem);
       const auto left = std::make_shared<std::size_t>(files.size() + 1);
       const auto one_less = [summary, left, done] {

@@ -60,6 +60,7 @@ class PluginReload {
     std::filesystem::path checker;  // the program smg-plugin-check
     // The present configuration read anew for these plugins.
     std::function<Result<Config>(std::span<const smg_plugin* const>)> refit;
+    std::function<void()> changed;  // there are other plugins now
   };
 
   struct Outcome {
@@ -134,7 +135,7 @@ class PluginReload {
   void install(Job& job);
   void end(const std::shared_ptr<Job>& job);
   void refuse(const std::shared_ptr<Job>& job, std::string_view step, std::string problem);
-  void passed(Job& job, std::string_view step);
+  void passed(Job& job, std::string_view step, std::uint64_t at);
   static void look(smg_timer* timer);
   // `complete`: what is not found is not there.
   void looked(const std::map<std::filesystem::path, FileSignature>& found, bool complete);

@@ -20,7 +20,8 @@ struct PluginReload::Job {
   Order order;                       // of a file, or
   std::optional<Reconfigure> other;  // another configuration for all of them
   std::string library;               // what metrics and events call it: the file's name without .so
-  std::uint64_t begun = 0;           // the running step
+  std::uint64_t copied = 0, tried = 0;  // when these steps had been passed
+  std::uint64_t begun = 0;              // the running step
   std::optional<StagedLibrary> staged;
   PluginRegistry::Plugins plugins;
   PluginInstances::Options options;

@@ -14,6 +14,8 @@ std::string_view name_of(ConfigReload::Trigger trigger) {
       return "POST /config/reload";
     case ConfigReload::Trigger::signal:
       return "SIGHUP";
+    case ConfigReload::Trigger::plugins:
+      return "plugins changed";
     case ConfigReload::Trigger::file:
       break;
   }
@@ -49,9 +51,20 @@ void ConfigReload::start() {
 }
 
 Result<Config> ConfigReload::read_for(std::span<const smg_plugin* const> plugins) const {
-  auto draft = read_text(command_, in_force_, command_.config_file);
-  if (draft) return finish(std::move(*draft.value), plugins);
-  return {std::nullopt, std::move(draft.problems)};
+  const auto read = [&](const std::string& text) -> Result<Config> {
+    auto draft = read_text(command_, text, command_.config_file);
+    if (draft) return finish(std::move(*draft.value), plugins);
+    return {std::nullopt, std::move(draft.problems)};
+  };
+  auto config = read(in_force_);
+  if (config || !refused_) return config;
+  // A file that was refused may have been written for these very plugins.
+  auto awaited = read(text_);
+  return awaited ? std::move(awaited) : std::move(config);
+}
+
+void ConfigReload::plugins_changed() {
+  if (refused_) request(Trigger::plugins);
 }
 
 void ConfigReload::watch() {
@@ -121,6 +134,7 @@ void ConfigReload::succeed(Outcome outcome) {
   outcome.generation = ++generation_;
   const ConfigChanges& changes = *outcome.changes;
   in_force_ = text_;
+  refused_ = false;
   families_.config_reloads.with({changes.any() ? "applied" : "unchanged"}).add();
   announce();
   watch();
@@ -138,6 +152,7 @@ void ConfigReload::succeed(Outcome outcome) {
 }
 
 void ConfigReload::fail(Problems problems) {
+  refused_ = true;
   families_.config_reloads.with({"failed"}).add();
   spdlog::error("configuration not reloaded ({}), generation {} stays in force:",
                 name_of(requests_.front().trigger), generation_);

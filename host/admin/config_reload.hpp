@@ -35,7 +35,7 @@ struct ConfigSource {
 
 class ConfigReload {
  public:
-  enum class Trigger : std::uint8_t { request, signal, file };
+  enum class Trigger : std::uint8_t { request, signal, file, plugins };
   struct Outcome {
     std::uint64_t generation = 0;  // that is in force
     std::shared_ptr<ConfigChanges> changes = std::make_shared<ConfigChanges>();
@@ -72,6 +72,8 @@ class ConfigReload {
   void start();
   // REQUIRES: has_file().
   void request(Trigger trigger, Done done = {});
+  // The plugins are others: a file that was refused is tried again.
+  void plugins_changed();
 
  private:
   struct Request {
@@ -107,6 +109,7 @@ class ConfigReload {
   std::deque<Request> requests_;  // the first one is being served
   bool started_ = false;
   bool serving_ = false;
+  bool refused_ = false;  // what the file says now
   std::optional<FileWatch> watch_;
   const std::shared_ptr<bool> here_ = std::make_shared<bool>(true);
   Background background_;  // destroyed first: its work uses the rest

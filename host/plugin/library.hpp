@@ -50,6 +50,7 @@ class PluginLibrary {
   PluginLibrary(const PluginLibrary&) = delete;
   PluginLibrary& operator=(const PluginLibrary&) = delete;
 
+  const StagedLibrary& staged() const { return staged_; }
   const std::filesystem::path& file() const { return staged_.file; }  // the original
   const std::filesystem::path& copy() const { return staged_.copy; }
   const std::string& hash() const { return staged_.hash; }

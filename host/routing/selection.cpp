@@ -31,7 +31,7 @@ bool is_ready(std::uint32_t state) {
 
 // What the policy may take. It grows with the text, which it may have to read.
 std::uint64_t select_budget(const smg_policy_request& request) {
-  return 100'000'000 + 20 * (request.text.size + request.token_count * sizeof(std::uint32_t));
+  return 250'000'000 + 20 * (request.text.size + request.token_count * sizeof(std::uint32_t));
 }
 
 // Some milliseconds coarse, which is fine enough for such a budget, and a quarter of the price.
@@ -53,12 +53,15 @@ bool is_stale(const smg_pool& pool, std::uint32_t index, std::uint64_t epoch) {
 constexpr std::string_view kFaultTexts[] = {
     "", "select answered an index that is not in the pool",
     "select answered a worker that is not eligible",
+    "select failed: it answered SMG_E_INTERNAL, which is what the C++ wrapper makes of an "
+    "exception; the words are in the log",
     "select answered a status that is neither SMG_OK nor SMG_NO_CHOICE"};
 
 SelectionFault fault_of(const smg_pool& pool, smg_status status, std::uint32_t index,
                         std::uint64_t epoch) {
   if (status == SMG_NO_CHOICE) return SelectionFault::none;
-  if (status != SMG_OK) return SelectionFault::failed;
+  if (status == SMG_E_INTERNAL) return SelectionFault::failed;
+  if (status != SMG_OK) return SelectionFault::bad_status;
   if (index >= pool.count) return SelectionFault::bad_index;
   return is_stale(pool, index, epoch) ? SelectionFault::ineligible : SelectionFault::none;
 }
@@ -113,7 +116,7 @@ Selection select_worker(const Pool& pool, const smg_policy_request& request, boo
       status = policy.api->select(policy.self, &request, &pool.view, &index);
     });
     if (coarse_clock() - begun > select_budget(request)) {
-      policy.fault(Fault::slow_select, "select took longer than 100 ms and 20 ns a byte of text");
+      policy.fault(Fault::slow_select, "select took longer than 250 ms and 20 ns a byte of text");
     }
     if (answered && status == SMG_OK && index < pool.view.count &&
         smg_pool_eligible(&pool.view, index) != 0) {
@@ -123,7 +126,9 @@ Selection select_worker(const Pool& pool, const smg_policy_request& request, boo
     }
     result.fault = answered ? fault_of(pool.view, status, index, epoch) : SelectionFault::threw;
     if (answered && result.fault != SelectionFault::none) {
-      policy.fault(Fault::selection, kFaultTexts[static_cast<std::size_t>(result.fault)]);
+      const bool threw = result.fault == SelectionFault::failed;
+      policy.fault(threw ? Fault::exception : Fault::selection,
+                   kFaultTexts[static_cast<std::size_t>(result.fault)]);
     }
   }
   const std::uint32_t fallback = least_loaded_eligible(pool.view, request.random);

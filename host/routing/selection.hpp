@@ -15,7 +15,7 @@
 namespace smg {
 
 // What was wrong with a policy's answer.
-enum class SelectionFault : std::uint8_t { none, bad_index, ineligible, failed, threw };
+enum class SelectionFault : std::uint8_t { none, bad_index, ineligible, failed, bad_status, threw };
 
 enum class Verdict : std::uint8_t {
   chosen,            // by the policy, or the least loaded after a fault of it

@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import threading
@@ -10,7 +11,7 @@ import threading
 import pytest
 
 from observe import Events, Stream, becomes, shown
-from support import DEADLINE, ENV, PLUGINS, SMG, SLOW, EngineSim, Gateway, Worker, dial, free_port, wait_for
+from support import BUILD, DEADLINE, ENV, PLUGINS, SMG, SLOW, EngineSim, Gateway, Worker, chat, dial, free_port, wait_for
 
 UNWATCHED = ("--no-watch-config",)
 
@@ -93,8 +94,8 @@ def test_the_answer_says_what_is_in_force_and_what_waits_for_a_restart():
         text += '[overload]\nwaiting_requests = 4\n[log]\njson = true\n[policy.cache_aware]\ncache_threshold = 0.9\n' + worker_table(worker)
         body = applied(running, text)
         assert body["generation"] == 2
-        assert body["applied"] == ["server.max_payload_size", "overload.waiting_requests"]
-        assert body["restart_needed"] == ["server.job_queue_capacity", "log.json", "policy.cache_aware.cache_threshold"]
+        assert body["applied"] == ["server.max_payload_size", "overload.waiting_requests", "policy.cache_aware.cache_threshold"]
+        assert body["restart_needed"] == ["server.job_queue_capacity", "log.json"]
         assert body["workers"] == {"added": [], "changed": [], "removed": []}
         assert body["unchanged"] > 60 and body["warnings"] == []
         again = applied(running, text)
@@ -474,3 +475,49 @@ def test_two_hundred_reloads_under_streams_fail_nobody():
                 thread.join()
             assert not failures and done[0] > 100, (failures, done)
             becomes(running, "smg_http_connections_active", 0)
+
+
+# ---- Policies and options of plugins.
+
+def routed(running, headers=None):
+    status, answered, _ = running.post("/v1/chat/completions", chat(), headers)
+    assert status == 200
+    return answered["x-smg-routed-worker-id"]
+
+
+def test_another_policy_chooses_from_the_next_request_on():
+    with fleet(2, policy="random") as (running, base, workers):
+        text = base + "".join(worker_table(worker) for worker in workers)
+        body = applied(running, text.replace('name = "random"', 'name = "passthrough"'))
+        assert body["applied"] == ["policy.name"] and body["restart_needed"] == []
+        assert len({routed(running) for _ in range(11)}) == 1
+        assert running.metric("smg_worker_selection_total", policy="passthrough") == 11
+
+
+def test_an_option_that_is_out_of_its_range_changes_nothing():
+    with fleet(1, policy="manual") as (running, base, (worker,)):
+        text = base + worker_table(worker)
+        problems = refused(running, text + '[overload]\nwaiting_requests = 3\n[policy.manual]\nassignment_mode = "nonsense"\n')
+        assert len(problems) == 1 and "assignment_mode" in problems[0]
+        assert applied(running, text)["applied"] == []
+
+
+def test_an_option_moves_to_a_new_instance_that_knows_what_the_old_one_knew():
+    with fleet(3, policy="manual") as (running, base, workers):
+        text = base + "".join(worker_table(worker) for worker in workers)
+        keys = [{"x-smg-routing-key": f"key-{number}"} for number in range(12)]
+        before = [routed(running, key) for key in keys]
+        body = applied(running, text + "[policy.manual]\nmax_idle_secs = 77\n")
+        assert body["applied"] == ["policy.manual.max_idle_secs"]
+        assert [routed(running, key) for key in keys] == before
+
+
+def test_a_refused_file_is_tried_again_when_the_plugin_comes_that_it_asks_for(tmp_path):
+    place = tmp_path / "plugins"
+    place.mkdir()
+    with fleet(1, plugins=[place]) as (running, base, (worker,)):
+        text = base.replace('name = "round_robin"', 'name = "versioned"') + worker_table(worker)
+        assert "no policy is named 'versioned'" in refused(running, text)[0]
+        shutil.copy(BUILD / "lib" / "smg" / "reload" / "versioned-0-1.so", place / "versioned.so")
+        count(running, "applied", 1)
+        assert routed(running) and running.metric("smg_worker_selection_total", policy="versioned") == 1

@@ -63,7 +63,7 @@ def test_reloads_of_every_kind_lose_no_request_and_leave_nothing_behind():
             reload(name)
         before = settled(running)
         # Streams long enough for all reloads; how long these take is not known beforehand.
-        streams = Load("stream", running.port, connections=STREAMS, interval_ms=200, tokens=max(50, RELOADS * 3), ramp=1, warmup=0,
+        streams = Load("stream", running.port, connections=STREAMS, interval_ms=200, tokens=max(50, RELOADS * 3 // 2), ramp=1, warmup=0,
                        duration=1, drain=600)
         stop = threading.Event()
         small = []

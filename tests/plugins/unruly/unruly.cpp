@@ -48,7 +48,7 @@ smg_status choose(void* self, const smg_policy_request* request, const smg_pool*
   if (policy.mode == "throw") throw std::runtime_error("no idea whom to take");
   if (policy.mode == "index") *index = pool->count + 5;
   if (policy.mode == "status") return 4711;
-  if (policy.mode == "slow") burn(150);
+  if (policy.mode == "slow") burn(400);
   if (policy.mode == "garbage") {
     const auto* const bus =
         static_cast<const smg_bus_service*>(policy.host->service(policy.host, SMG_SERVICE_BUS));

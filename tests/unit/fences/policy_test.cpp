@@ -95,7 +95,7 @@ TEST_CASE_FIXTURE(Bench, "a wrong index, a status that is none, an ineligible wo
 
 TEST_CASE_FIXTURE(Bench, "a choice that took too long is taken, and counted") {
   select = [](std::uint32_t& index) {
-    const std::uint64_t end = Loop::clock() + 150'000'000;
+    const std::uint64_t end = Loop::clock() + 260'000'000;
     while (Loop::clock() < end) {
     }
     index = 0;

@@ -122,13 +122,15 @@ struct PolicyTable {
 
   static smg_status select(void* raw, const smg_policy_request* request, const smg_pool* pool,
                            uint32_t* index) noexcept {
-    return guard(nullptr, [&] {
+    smg_status status = SMG_E_INTERNAL;
+    // What it throws is logged; the host counts it and stops asking before the log is full.
+    self(raw).host.shield([&] {
       const std::optional<uint32_t> choice =
           self(raw).object->select(Request(*request), Pool(*pool));
-      if (!choice) return SMG_NO_CHOICE;
-      *index = *choice;
-      return SMG_OK;
+      if (choice) *index = *choice;
+      status = choice ? SMG_OK : SMG_NO_CHOICE;
     });
+    return status;
   }
   static void pool_changed(void* raw, const smg_pool* before, const smg_pool* after) noexcept {
     self(raw).host.shield([&] { self(raw).object->pool_changed(before, after); });
