@@ -125,7 +125,7 @@ TEST_CASE("what a constructor throws becomes a status and a text, cut to the roo
   CHECK(table.create(host.raw(), &self, nullptr) == SMG_E_INVALID);
 }
 
-TEST_CASE("what select throws is a fault, what the others throw is logged") {
+TEST_CASE("what a policy throws is logged, and a fault where it is thrown by select") {
   const auto& table = api<smg_policy_api>(kFull);
   FakeHost host;
   host.ints["index"] = 0;
@@ -142,7 +142,7 @@ TEST_CASE("what select throws is a fault, what the others throw is logged") {
   table.completed(self, pool->raw()->workers[0], 1);
   table.pool_changed(self, nullptr, pool->raw());
   CHECK(host.log_lines() ==
-        std::vector<std::string>{"not now", "an exception that is no std::exception"});
+        std::vector<std::string>{"thrown", "not now", "an exception that is no std::exception"});
   table.destroy(self);
 }
 
