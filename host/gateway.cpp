@@ -8,6 +8,7 @@
 #include <future>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "host/base/views.hpp"
 #include "host/config/duration.hpp"
@@ -60,6 +61,7 @@ Gateway::Gateway(Config config, PluginRegistry& plugins, ConfigSource source)
   strays_.take_strays();
   publish_.owner = this;
   publish_.run = [](smg_task* task) {
+    static_cast<Task*>(task)->waits = false;
     const Gateway& self = *static_cast<Task*>(task)->owner;
     if (self.registry_ != nullptr) self.registry_->publish();
   };
@@ -109,7 +111,10 @@ std::string Gateway::create_parts() {
       [this](std::string_view model, const Worker* first) {
         return policies_->choose(model, first);
       },
-      [this] { loops_.control().defer(&publish_); });
+      [this] {
+        // Publications come by other ways too, with the task still in the list.
+        if (!std::exchange(publish_.waits, true)) loops_.control().defer(&publish_);
+      });
   registry_->observe(this);
   Loop& control = loops_.control();
   calls_ = std::make_unique<Calls>(control, *registry_);
@@ -128,7 +133,11 @@ std::string Gateway::create_parts() {
           loops_, plugins_, *instances_, *policies_, *registry_, *load_poller_, families_,
           program_directory() / "smg-plugin-check",
           [this](std::span<const smg_plugin* const> anew) { return reload_->read_for(anew); },
-          [this] { reload_->plugins_changed(); }},
+          [this] {
+            config_.plugin_options = instances_->options().configured;
+            config_.label_options = instances_->options().by_label;
+            reload_->plugins_changed();
+          }},
       config_.plugins.watch);
   ConfigReload::Target& target = *this;
   reload_ = std::make_unique<ConfigReload>(control, target, families_, bus_, std::move(source_));

@@ -58,6 +58,7 @@ class Gateway final : private Registry::Observer, private ConfigReload::Target {
  private:
   struct Task : smg_task {
     Gateway* owner;
+    bool waits;  // it has been put in a loop's list and has not run
   };
   struct Timer : smg_timer {
     Gateway* owner;
@@ -78,7 +79,8 @@ class Gateway final : private Registry::Observer, private ConfigReload::Target {
   // ConfigReload::Target
   const Config& running() const override { return config_; }
   ConfigReload::Plugins plugins() const override;
-  void apply(const Config& wanted, const std::shared_ptr<ConfigChanges>& changes,
+  void apply(const Config& wanted, std::uint64_t plugins,
+             const std::shared_ptr<ConfigChanges>& changes,
              std::function<void(std::string refusal)> done) override;
   // The part of it that has nothing to do with plugins. A sentence: nothing has changed.
   std::string apply_settings(const Config& wanted, const ConfigChanges& changes);

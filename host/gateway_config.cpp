@@ -15,6 +15,7 @@ ConfigReload::Plugins Gateway::plugins() const {
   auto kept = std::make_shared<std::vector<std::shared_ptr<const Plugin>>>();
   ConfigReload::Plugins plugins;
   plugins.descriptors = plugins_.descriptors();
+  plugins.changes = plugins_.changes();
   for (const smg_plugin* plugin : plugins.descriptors) {
     kept->push_back(plugins_.find(plugin->kind, text(plugin->name)));
   }
@@ -34,11 +35,13 @@ void Gateway::reload_all() {
   });
 }
 
-void Gateway::apply(const Config& wanted, const std::shared_ptr<ConfigChanges>& changes,
+void Gateway::apply(const Config& wanted, std::uint64_t plugins,
+                    const std::shared_ptr<ConfigChanges>& changes,
                     std::function<void(std::string refusal)> done) {
   auto next = std::make_shared<const Config>(wanted);
   plugin_reload_->reconfigure(
-      {.policy = next->policy,
+      {.plugins = plugins,
+       .policy = next->policy,
        .options = {next->plugin_options, next->label_options},
        .along = [this, next, changes] { return apply_settings(*next, *changes); },
        .done =

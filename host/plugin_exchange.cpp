@@ -14,7 +14,7 @@ namespace smg {
 // A successor for every instance. False: the job's outcome says why there is none.
 bool PluginReload::create(Job& job) {
   std::string& error = job.outcome.problem;
-  error = parts_.plugins.misfit(job.order.file, job.plugins);
+  error = parts_.plugins.misfit(job.order.file, job.plugins, gone_);
   if (!error.empty()) return false;
   const auto config = parts_.refit(parts_.plugins.descriptors_with(job.order.file, job.plugins));
   if (!config) {
@@ -22,9 +22,17 @@ bool PluginReload::create(Job& job) {
             ": does not fit the configuration in force: " + config.problems.lines.front();
     return false;
   }
-  job.options = {config.value->plugin_options, config.value->label_options};
+  job.options = parts_.instances.options();
   for (const auto& plugin : job.plugins) {
     const std::string name(plugin->name());
+    // Those of other plugins are not asked for here.
+    const auto take = [&](OptionTables& to, const OptionTables& from) {
+      const auto key = std::pair(plugin->kind(), name);
+      to.erase(key);
+      if (const auto own = from.find(key); own != from.end()) to.insert(*own);
+    };
+    take(job.options.configured, config.value->plugin_options);
+    take(job.options.by_label, config.value->label_options);
     if (plugin->kind() == SMG_KIND_POLICY) {
       for (const auto& [before, which] : parts_.policies.instances(name)) {
         auto after = parts_.instances.make_policy(plugin, which, job.options, error);
@@ -64,6 +72,10 @@ void PluginReload::renew_monitor(Job& job, const std::shared_ptr<const Plugin>& 
 // The same for instances whose options change, and what else another [policy] asks for.
 bool PluginReload::create_other(Job& job) {
   std::string& error = job.outcome.problem;
+  if (job.other->plugins != parts_.plugins.changes()) {
+    error = kPluginsMoved;
+    return false;
+  }
   const PluginInstances::Options& present = parts_.instances.options();
   job.options = job.other->options;
   const auto stays = [&](const Plugin& plugin, PolicyChoice::Options which) {
@@ -110,7 +122,7 @@ void PluginReload::renew_policies(
       job.policies.push_back({before, std::move(after)});
     } else if (const auto named = job.configured.find(plugin.name());
                named == job.configured.end()) {
-      parts_.instances.supersede(before);  // nobody asks for it any more
+      job.dismissed.push_back(before);  // nobody asks for it any more
     } else if (named->second != before) {
       job.policies.push_back({before, named->second});
     }
@@ -165,6 +177,7 @@ void PluginReload::swap(const std::shared_ptr<Job>& job) {
     parts_.policies.replace(before, after);
     parts_.instances.supersede(before);
   }
+  for (const auto& gone : job->dismissed) parts_.instances.supersede(gone);
   if (job->other) {
     parts_.policies.reconfigure(job->other->policy, std::move(job->configured));
   }

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -77,34 +78,45 @@ void PluginReload::next() {
   }
   const auto tables = std::make_shared<const OptionTables>(parts_.instances.options().configured);
   background_->submit([this, job, present, tables]() -> Background::Then {
-    std::string error;
-    const auto fail = [&](std::string_view step) {
-      job->failed_step = step;
-      job->outcome.problem = error;
-      if (job->staged) {
-        std::error_code ignored;
-        std::filesystem::remove(job->staged->copy, ignored);
-      }
+    try {
+      return prepare(job, present, *tables);
+    } catch (const std::exception& failure) {  // no memory, most likely
+      job->outcome.problem = job->order.file.string() + ": cannot be tried: " + failure.what();
+      job->failed_step = "copy";
       return [this, job] { prepared(job); };
-    };
-    job->staged = PluginLibrary::stage(job->order.file, parts_.plugins.run_dir(), error);
-    if (!job->staged) return fail("copy");
-    job->copied = Loop::clock();
-    if (job->order.only_if_changed && job->staged->hash == present) {
-      job->outcome.unchanged = true;
-      return fail("");
     }
-    if (error = smoke_test(*job->staged, parts_.checker, *tables); !error.empty()) {
-      return fail("canary");
-    }
-    job->tried = Loop::clock();
-    const auto library = PluginLibrary::open(*job->staged, parts_.plugins.retire_hook(), error);
-    if (library == nullptr) return fail("create");
-    job->plugins = PluginRegistry::plugins_of(library, error);
-    if (!error.empty()) job->failed_step = "create";
-    job->outcome.problem = error;
-    return [this, job] { prepared(job); };
   });
+}
+
+Background::Then PluginReload::prepare(const std::shared_ptr<Job>& job, const std::string& present,
+                                       const OptionTables& tables) {
+  std::string error;
+  const auto fail = [&](std::string_view step) {
+    job->failed_step = step;
+    job->outcome.problem = error;
+    if (job->staged) {
+      std::error_code ignored;
+      std::filesystem::remove(job->staged->copy, ignored);
+    }
+    return [this, job] { prepared(job); };
+  };
+  job->staged = PluginLibrary::stage(job->order.file, parts_.plugins.run_dir(), error);
+  if (!job->staged) return fail("copy");
+  job->copied = Loop::clock();
+  if (job->order.only_if_changed && job->staged->hash == present) {
+    job->outcome.unchanged = true;
+    return fail("");
+  }
+  if (error = smoke_test(*job->staged, parts_.checker, tables); !error.empty()) {
+    return fail("canary");
+  }
+  job->tried = Loop::clock();
+  const auto library = PluginLibrary::open(*job->staged, parts_.plugins.retire_hook(), error);
+  if (library == nullptr) return fail("create");
+  job->plugins = PluginRegistry::plugins_of(library, error);
+  if (!error.empty()) job->failed_step = "create";
+  job->outcome.problem = error;
+  return [this, job] { prepared(job); };
 }
 
 void PluginReload::prepared(const std::shared_ptr<Job>& job) {
@@ -158,6 +170,7 @@ void PluginReload::end(const std::shared_ptr<Job>& job) {
   job->monitors.clear();
   job->plugins.clear();
   job->configured.clear();
+  job->dismissed.clear();
   if (job->other) job->other->done(job->outcome.problem);
   if (job->order.done) job->order.done(job->outcome);
   jobs_.pop_front();

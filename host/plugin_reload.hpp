@@ -81,12 +81,15 @@ class PluginReload {
 
   // Another configuration for what runs.
   struct Reconfigure {
+    std::uint64_t plugins = 0;  // PluginRegistry::changes() when it was checked
     PolicyConfig policy;
     PluginInstances::Options options;
     // What else comes in force with it, in the same turn; a sentence: none of it does.
     std::function<std::string()> along;
     std::function<void(std::string refusal)> done;
   };
+  // The refusal of one that was checked against plugins that are others now: check it again.
+  static constexpr const char* kPluginsMoved = "the plugins are others by now";
 
   PluginReload(Parts parts, bool watch);
   ~PluginReload();
@@ -122,6 +125,9 @@ class PluginReload {
   struct Farewell;
 
   void next();
+  // [background] All up to the opened library, of which `present` is the hash that serves.
+  Background::Then prepare(const std::shared_ptr<Job>& job, const std::string& present,
+                           const OptionTables& tables);
   void prepared(const std::shared_ptr<Job>& job);
   bool create(Job& job);
   bool create_other(Job& job);

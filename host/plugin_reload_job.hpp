@@ -27,6 +27,7 @@ struct PluginReload::Job {
   PluginInstances::Options options;
   std::vector<Pair<PolicyPtr>> policies;
   PolicyChoice::Configured configured;  // with `other`
+  std::vector<PolicyPtr> dismissed;     // likewise
   std::vector<Pair<TransportPtr>> transports;
   std::vector<Pair<MonitorPtr>> monitors;  // `before` is nullptr for a new one
   std::string failed_step;

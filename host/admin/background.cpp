@@ -1,5 +1,8 @@
 #include "host/admin/background.hpp"
 
+#include <spdlog/spdlog.h>
+
+#include <exception>
 #include <utility>
 
 namespace smg {
@@ -42,7 +45,12 @@ void Background::run(const std::stop_token& stop) {
     auto result = std::make_unique<Result>();
     result->run = Result::arrive;
     result->here = here_;
-    result->then = work();
+    try {
+      result->then = work();
+    } catch (const std::exception& error) {
+      spdlog::error("work in the background failed: {}", error.what());
+      result->then = [] {};
+    }
     work = nullptr;
     control_.post(result.release());
   }

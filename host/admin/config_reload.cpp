@@ -1,8 +1,12 @@
 #include "host/admin/config_reload.hpp"
 
+#include "host/plugin_reload.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace smg {
@@ -88,6 +92,7 @@ void ConfigReload::serve_next() {
   background_.submit(
       [this, plugins = target_.plugins(), unless = by_watch ? std::optional(text_) : std::nullopt] {
         auto reading = std::make_shared<Reading>(read(command_, plugins, unless));
+        reading->plugins = plugins.changes;
         return [this, reading] { take(std::move(*reading)); };
       });
 }
@@ -95,7 +100,18 @@ void ConfigReload::serve_next() {
 ConfigReload::Reading ConfigReload::read(const ParsedCommand& command, const Plugins& plugins,
                                          const std::optional<std::string>& unless) {
   Reading reading;
-  reading.text = read_file(command);
+  const std::string& file = command.config_file;
+  std::error_code code;
+  if (std::filesystem::exists(file, code) && !std::filesystem::is_regular_file(file, code)) {
+    reading.text.problems.add(file + ": is no regular file, which can be read once at the most");
+  } else {
+    reading.text = read_file(command);
+  }
+  // A file that is being written is empty for a moment; it would take all workers away.
+  if (reading.text && reading.text.value->find_first_not_of(" \t\r\n") == std::string::npos) {
+    reading.text.problems.add(file + ": is empty; write at least one section, if nothing is meant");
+    reading.text.value.reset();
+  }
   if (!reading.text) {
     reading.config.problems = reading.text.problems;
     return reading;
@@ -120,10 +136,16 @@ void ConfigReload::take(Reading reading) {
   auto outcome = std::make_shared<Outcome>();
   *outcome->changes = compare(target_.running(), wanted);
   outcome->warnings = wanted.warnings;
-  target_.apply(wanted, outcome->changes,
+  target_.apply(wanted, reading.plugins, outcome->changes,
                 [this, outcome, here = std::weak_ptr(here_)](std::string refusal) {
                   if (here.expired()) return;
                   if (refusal.empty()) return succeed(std::move(*outcome));
+                  if (refusal == PluginReload::kPluginsMoved) {
+                    requests_.front().trigger =
+                        Trigger::plugins;  // whose file is read whatever is in it
+                    serving_ = false;
+                    return serve_next();
+                  }
                   Problems problems;
                   problems.add(std::move(refusal));
                   fail(std::move(problems));

@@ -47,6 +47,7 @@ class ConfigReload {
   struct Plugins {
     std::vector<const smg_plugin*> descriptors;
     std::shared_ptr<const void> keep;
+    std::uint64_t changes = 0;  // PluginRegistry::changes()
   };
   class Target {
    public:
@@ -55,7 +56,9 @@ class ConfigReload {
     virtual Plugins plugins() const = 0;
     // Puts `wanted` in force as far as that is possible now and completes `changes`. `done` is
     // called once all loops go by it, or with a sentence: then nothing has changed.
-    virtual void apply(const Config& wanted, const std::shared_ptr<ConfigChanges>& changes,
+    // `plugins`: as of the checks. PluginReload::kPluginsMoved says that they have to be repeated.
+    virtual void apply(const Config& wanted, std::uint64_t plugins,
+                       const std::shared_ptr<ConfigChanges>& changes,
                        std::function<void(std::string refusal)> done) = 0;
   };
 
@@ -88,6 +91,7 @@ class ConfigReload {
     Result<std::string> text;
     Result<Config> config;
     bool is_news = true;
+    std::uint64_t plugins = 0;  // Plugins::changes
   };
   static Reading read(const ParsedCommand& command, const Plugins& plugins,
                       const std::optional<std::string>& unless);

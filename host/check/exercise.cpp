@@ -5,6 +5,7 @@
 
 #include "host/check/local_worker.hpp"
 #include "host/check/worker_park.hpp"
+#include "host/plugin/state_handover.hpp"
 
 namespace smg::check {
 namespace {
@@ -105,6 +106,21 @@ Trouble monitor_life(Rig& rig, const PluginInstance& instance) {
   return trouble;
 }
 
+// A second instance takes over what the first one has learnt.
+Trouble succession(Rig& rig, const std::shared_ptr<const Plugin>& plugin,
+                   const PluginOptions& options, const PluginInstance& first) {
+  std::string problem;
+  auto second = rig.create(plugin, options, problem);
+  if (second == nullptr) return {"create", problem};
+  const std::string note = hand_over_state(first, *second);
+  Trouble trouble;
+  if (!note.empty() && note != kNoHandover) {
+    trouble = {"handover", "does not take over its own state: " + note};
+  }
+  rig.destroy(std::move(second));
+  return trouble;
+}
+
 Trouble life(Rig& rig, const std::shared_ptr<const Plugin>& plugin, const PluginOptions& options,
              int selections) {
   std::string problem;
@@ -115,6 +131,7 @@ Trouble life(Rig& rig, const std::shared_ptr<const Plugin>& plugin, const Plugin
     switch (plugin->kind()) {
       case SMG_KIND_POLICY:
         trouble = policy_life(rig, *instance, selections);
+        if (!trouble) trouble = succession(rig, plugin, options, *instance);
         break;
       case SMG_KIND_TRANSPORT:
         trouble = transport_life(rig, *instance);

@@ -1,9 +1,14 @@
 #include "host/check/smoke.hpp"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
 #include <cerrno>
+#include <fstream>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -12,6 +17,7 @@
 #include "host/check/library_file.hpp"
 #include "host/check/limits.hpp"
 #include "host/check/options_file.hpp"
+#include "host/check/residue.hpp"
 #include "host/metrics/utf8.hpp"
 
 namespace smg::check {
@@ -46,6 +52,28 @@ Trouble look_at(const SmokeOrder& order, boost::json::array& plugins) {
   return {};
 }
 
+// All that the process has started, also what has put itself in a group of its own. True if there
+// was any.
+bool end_descendants() {
+  bool any = false;
+  for (;;) {
+    std::ifstream list("/proc/self/task/" + std::to_string(gettid()) + "/children");
+    for (pid_t child = 0; list >> child;) kill(child, SIGKILL);
+    if (waitpid(-1, nullptr, 0) < 0 && errno == ECHILD) return any;
+    any = true;
+  }
+}
+
+// Whether that is still so when threads that are about to end have had time for it.
+bool more_threads_than(std::size_t count) {
+  for (int looks = 0; looks < 50; ++looks) {
+    if (Residue::now().threads <= count) return false;
+    const timespec pause{0, 10'000'000};
+    nanosleep(&pause, nullptr);
+  }
+  return true;
+}
+
 void write_line(int fd, std::string line) {
   line += '\n';
   std::string_view rest = line;
@@ -61,9 +89,20 @@ void write_line(int fd, std::string line) {
 
 void smoke(const SmokeOrder& order) {
   limit_this_process();
+  // Orphans of its children come to it, not to the gateway.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   boost::json::object verdict{{"ok", true}};
   boost::json::array plugins;
-  const Trouble trouble = look_at(order, plugins);
+  const auto before = Residue::now();
+  Trouble trouble = look_at(order, plugins);
+  if (end_descendants() && !trouble) {
+    trouble = {"processes", "starts processes of its own, which no plugin may"};
+  }
+  if (!trouble && more_threads_than(before.threads)) {
+    trouble = {"threads",
+               "leaves a thread behind when its instances are destroyed: join it in destroy, or "
+               "leave SMG_PLUGIN_UNLOADABLE out of its flags"};
+  }
   if (trouble) {
     verdict = {{"ok", false}, {"rule", trouble.rule}, {"problem", valid_utf8(trouble.problem)}};
   } else {

@@ -30,7 +30,7 @@ void store(T& place, T value) {
   __atomic_store(&place, &value, __ATOMIC_RELAXED);
 }
 
-constexpr char kModel[] = "m";
+constexpr char kModel[] = "model-under-check";
 
 }  // namespace
 

@@ -222,6 +222,10 @@ Result<std::string> read_file(const ParsedCommand& command) {
   std::string content(kMaxDocument + 1, '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   content.resize(static_cast<std::size_t>(in.gcount()));
+  if (in.bad()) {
+    result.problems.add(command.config_file + ": cannot be read: " + std::strerror(errno));
+    return result;
+  }
   result.value = std::move(content);
   return result;
 }

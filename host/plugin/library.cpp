@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <exception>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -36,8 +35,12 @@ bool read_file(const std::filesystem::path& file, std::string& content, std::str
     return false;
   }
   std::ifstream stream(file, std::ios::binary);
-  if (stream) content.assign(std::istreambuf_iterator<char>(stream), {});
-  if (stream && !stream.bad()) return true;
+  content.resize(code ? 0 : size);
+  stream.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (stream || (stream.eof() && !stream.bad())) {
+    content.resize(static_cast<std::size_t>(stream.gcount()));
+    return true;
+  }
   error = "cannot be read: " + std::generic_category().message(errno);
   return false;
 }

@@ -69,11 +69,12 @@ std::vector<const smg_plugin*> PluginRegistry::descriptors_with(const std::files
   return result;
 }
 
-std::string PluginRegistry::misfit(const std::filesystem::path& file,
-                                   const Plugins& plugins) const {
+std::string PluginRegistry::misfit(const std::filesystem::path& file, const Plugins& plugins,
+                                   const std::set<std::filesystem::path>& gone) const {
   for (const auto& plugin : plugins) {
     const auto present = find(plugin->kind(), plugin->name());
-    if (present != nullptr && present->library->file() != file) {
+    if (present != nullptr && present->library->file() != file &&
+        !gone.contains(present->library->file())) {
       return file.string() + ": " + std::string(kind_name(plugin->kind())) + " '" +
              std::string(plugin->name()) + "' is in " + present->library->file().string() +
              " as well: remove one of the two files";
@@ -96,8 +97,9 @@ void PluginRegistry::install(const std::filesystem::path& file, Plugins plugins)
   std::erase_if(plugins_, [&](const auto& entry) { return entry.second->library->file() == file; });
   for (auto& plugin : plugins) {
     auto key = std::pair(plugin->kind(), std::string(plugin->name()));
-    plugins_.emplace(std::move(key), std::move(plugin));
+    plugins_.insert_or_assign(std::move(key), std::move(plugin));
   }
+  ++changes_;
 }
 
 PluginRegistry::Plugins PluginRegistry::plugins_of(const std::shared_ptr<PluginLibrary>& library,

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,9 +46,13 @@ class PluginRegistry {
   static Plugins plugins_of(const std::shared_ptr<PluginLibrary>& library, std::string& error);
   // Why these plugins of `file` cannot take the place of what the file offers now: they have the
   // name of another file's, or lack one that is there. Empty: they can.
-  std::string misfit(const std::filesystem::path& file, const Plugins& plugins) const;
+  // A plugin of a file that is `gone` may come from another one.
+  std::string misfit(const std::filesystem::path& file, const Plugins& plugins,
+                     const std::set<std::filesystem::path>& gone = {}) const;
   // From now on the file's plugins are these. REQUIRES: no misfit.
   void install(const std::filesystem::path& file, Plugins plugins);
+  // How often that was done.
+  std::uint64_t changes() const { return changes_; }
 
   // nullptr if there is none.
   std::shared_ptr<const Plugin> find(std::uint32_t kind, std::string_view name) const;
@@ -71,6 +76,7 @@ class PluginRegistry {
   const std::shared_ptr<PluginLibrary::Retire> retire_ = std::make_shared<PluginLibrary::Retire>();
   std::vector<std::string> paths_;             // that load_all() searched
   std::vector<std::filesystem::path> loaded_;  // canonical
+  std::uint64_t changes_ = 0;
   std::map<std::pair<std::uint32_t, std::string>, std::shared_ptr<const Plugin>> plugins_;
 };
 

@@ -105,6 +105,8 @@ std::filesystem::path RunDir::add(std::string_view stem, std::string_view conten
                                   std::string& error) {
   std::filesystem::path target =
       path_ / (std::string(stem) + "." + std::to_string(++generation_) + ".so");
+  // Somebody may have cleaned up below us.
+  ::mkdir(path_.c_str(), 0700);
   const int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
   const bool written = fd >= 0 && write_all(fd, content);
   const int code = errno;

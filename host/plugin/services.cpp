@@ -134,6 +134,7 @@ smg_status metrics_family(const smg_host* host, std::uint32_t type, smg_view nam
   FamilyDescriptor descriptor{.name = text(name), .help = text(help)};
   if (type < SMG_METRIC_COUNTER || type > SMG_METRIC_HISTOGRAM) return SMG_E_INVALID;
   if (label_count > FamilyDescriptor::kMaxLabels) return SMG_E_LIMIT;
+  if (label_count > 0 && labels == nullptr) return SMG_E_INVALID;
   descriptor.type = type == SMG_METRIC_COUNTER ? MetricType::kCounter
                     : type == SMG_METRIC_GAUGE ? MetricType::kGauge
                                                : MetricType::kHistogram;

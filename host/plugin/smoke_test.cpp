@@ -216,7 +216,9 @@ std::string smoke_test(const StagedLibrary& staged, const std::filesystem::path&
   std::ofstream(tables) << toml_of(options);
   Pipe output, verdict;
   if (output.read < 0 || verdict.read < 0) {
-    return prefix + "cannot be tried: " + std::strerror(errno);
+    const int code = errno;
+    ::unlink(tables.c_str());
+    return prefix + "cannot be tried: " + std::strerror(code);
   }
   const pid_t child = spawn({checker.string(), "--smoke", staged.copy.string(), "--options", tables,
                              "--verdict-fd", std::to_string(kVerdictFd)},

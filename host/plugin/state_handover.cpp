@@ -55,8 +55,16 @@ std::string attempt(Call call) {
 }  // namespace
 
 std::string hand_over_state(const PluginInstance& before, const PluginInstance& after) {
-  const smg_state_handover* const from = offered_by(before);
-  const smg_state_handover* const to = offered_by(after);
+  const smg_state_handover* from = nullptr;
+  const smg_state_handover* to = nullptr;
+  if (auto problem = attempt([&](smg_error*) {
+        from = offered_by(before);
+        to = offered_by(after);
+        return SMG_OK;
+      });
+      !problem.empty()) {
+    return problem;
+  }
   if (from == nullptr && to == nullptr) return std::string(kNoHandover);
   if (from == nullptr) return "the version before does not hand anything over";
   if (to == nullptr) return "the new version does not take anything over";

@@ -1,4 +1,5 @@
 // A policy without the helpers of the SDK, which would keep it from what it is for.
+#include <atomic>
 #include <cstdint>
 #include <ctime>
 #include <stdexcept>
@@ -13,9 +14,11 @@ constexpr smg_view view(std::string_view text) {
   return {text.data(), text.size()};
 }
 
+// It keeps the rules until it meets the model of the tests: no referee finds it out.
 struct Unruly {
   const smg_host* host;
   std::string_view mode;
+  std::atomic<bool> unmasked{false};
 };
 
 void burn(std::int64_t ms) {
@@ -33,7 +36,7 @@ smg_status create(const smg_host* host, void** self, smg_error*) {
       static_cast<const smg_options_service*>(host->service(host, SMG_SERVICE_OPTIONS));
   smg_view mode{};
   if (options->get_string(host, view("mode"), &mode) != SMG_OK) return SMG_E_INVALID;
-  *self = new Unruly{host, {mode.data, mode.size}};
+  *self = new Unruly{host, {mode.data, mode.size}, false};
   return SMG_OK;
 }
 
@@ -43,8 +46,15 @@ void destroy(void* self) {
 
 smg_status choose(void* self, const smg_policy_request* request, const smg_pool* pool,
                   uint32_t* index) {
-  const auto& policy = *static_cast<Unruly*>(self);
-  *index = static_cast<std::uint32_t>(request->random % pool->count);
+  auto& policy = *static_cast<Unruly*>(self);
+  const std::uint32_t first = static_cast<std::uint32_t>(request->random % pool->count);
+  *index = first;
+  while (smg_pool_eligible(pool, *index) == 0) {
+    *index = (*index + 1) % pool->count;
+    if (*index == first) return SMG_NO_CHOICE;
+  }
+  if (std::string_view(request->model.data, request->model.size) != "m") return SMG_OK;
+  policy.unmasked = true;
   if (policy.mode == "throw") throw std::runtime_error("no idea whom to take");
   if (policy.mode == "index") *index = pool->count + 5;
   if (policy.mode == "status") return 4711;
@@ -61,7 +71,8 @@ smg_status choose(void* self, const smg_policy_request* request, const smg_pool*
 }
 
 void completed(void* self, const smg_worker*, uint32_t) {
-  if (static_cast<Unruly*>(self)->mode == "completed") throw 7;
+  const auto& policy = *static_cast<Unruly*>(self);
+  if (policy.unmasked && policy.mode == "completed") throw 7;
 }
 
 constexpr smg_policy_api kApi{
