@@ -62,11 +62,21 @@ LoadPoller::Member::~Member() {
 
 struct LoadPoller::Retired : smg_task {
   std::unique_ptr<Member> member;
+  std::shared_ptr<std::unordered_set<std::uint64_t>> given_up;
+  std::uint64_t ticket;
+
+  static void end(smg_task* task) {
+    const std::unique_ptr<Retired> self(static_cast<Retired*>(task));
+    self->member.reset();
+    self->given_up->erase(self->ticket);
+  }
 };
 
 void LoadPoller::retire(std::unique_ptr<Member> member) {
   auto* retired = new Retired{};
-  retired->run = [](smg_task* task) { delete static_cast<Retired*>(task); };
+  retired->run = Retired::end;
+  retired->given_up = given_up_;
+  retired->ticket = member->ticket;
   retired->member = std::move(member);
   control_.defer(retired);
 }
@@ -289,6 +299,8 @@ void LoadPoller::done(std::uint64_t ticket, const smg_load_report* report, std::
                          "a poll was answered on another than the control thread");
     return;
   }
+  // Nobody wants to know any more, but the source was not told yet: that is no fault of its.
+  if (self->given_up_->erase(ticket) > 0) return;
   const auto found = self->polls_.find(ticket);
   if (found == self->polls_.end() || found->second->answered) {
     FaultMeter::count_at(number, Fault::late_answer, "a poll was answered twice, or too late");
@@ -362,6 +374,7 @@ void LoadPoller::drop_member(std::uint64_t ref) {
   if (found == members_.end()) return;
   if (const auto poll = polls_.find(found->second->ticket); poll != polls_.end()) {
     control_.clear_timer(&poll->second->timer);
+    given_up_->insert(found->second->ticket);
     polls_.erase(poll);
   }
   retire(std::move(found->second));

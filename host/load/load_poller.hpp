@@ -18,6 +18,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "host/config/config.hpp"
@@ -146,6 +147,9 @@ class LoadPoller {
   std::unordered_map<std::uint64_t, std::unique_ptr<Poll>> polls_;      // by ticket
   std::unordered_map<std::uint64_t, std::uint64_t> pushed_at_;          // by ref
   std::unordered_map<std::uint64_t, std::string> fed_by_;               // source of the last report
+  // Polls that were dropped while their source is not detached yet.
+  const std::shared_ptr<std::unordered_set<std::uint64_t>> given_up_ =
+      std::make_shared<std::unordered_set<std::uint64_t>>();
   std::uint64_t next_ticket_ = 1;
   LoadReports current_;
   struct Timer : smg_timer {
