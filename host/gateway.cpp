@@ -137,7 +137,8 @@ std::string Gateway::create_parts() {
             config_.plugin_options = instances_->options().configured;
             config_.label_options = instances_->options().by_label;
             reload_->plugins_changed();
-          }},
+          },
+          [this] { health_checker_->probe_soon(); }},
       config_.plugins.watch);
   ConfigReload::Target& target = *this;
   reload_ = std::make_unique<ConfigReload>(control, target, families_, bus_, std::move(source_));

@@ -203,6 +203,7 @@ void PluginReload::swap(const std::shared_ptr<Job>& job) {
     spdlog::info("{} goes on with what the version before knew", name);
   }
   for (const auto& note : job->outcome.notes) spdlog::warn(note);
+  if (!job->transports.empty()) parts_.moved();
   const bool others = !job->other;
   end(job);
   if (others) parts_.changed();

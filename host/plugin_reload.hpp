@@ -61,6 +61,7 @@ class PluginReload {
     // The present configuration read anew for these plugins.
     std::function<Result<Config>(std::span<const smg_plugin* const>)> refit;
     std::function<void()> changed;  // there are other plugins now
+    std::function<void()> moved;    // workers have new endpoints
   };
 
   struct Outcome {

@@ -59,6 +59,12 @@ Finding stream_order(Line& line) {
     if (!line.ends(*exchange, 20'000)) return broken("no end came within 20 s", kOnce);
     line.linger();
     line.forget(*exchange);
+    if (exchange->stream.status != 200 || exchange->stream.bytes == 0) {
+      return broken("the engine's answer came with the status " +
+                        std::to_string(exchange->stream.status) + " and " +
+                        std::to_string(exchange->stream.bytes) + " bytes",
+                    "see that the engine that --engine names runs and serves chat completions");
+    }
     return passed("a stream of " + std::to_string(exchange->stream.bytes) + " bytes, status " +
                   std::to_string(exchange->stream.status));
   }

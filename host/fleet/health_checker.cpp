@@ -96,6 +96,12 @@ void HealthChecker::config_changed() {
   fleet_changed();
 }
 
+void HealthChecker::probe_soon() {
+  for (const auto& [ref, entry] : entries_) {
+    if (entry->timer.host_link != nullptr) control_.set_timer(&entry->timer, control_.now());
+  }
+}
+
 void HealthChecker::due(smg_timer* timer) {
   Entry& entry = *static_cast<Entry::Timer*>(timer)->entry;
   HealthChecker& self = *entry.owner;

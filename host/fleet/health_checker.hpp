@@ -26,6 +26,8 @@ class HealthChecker {
   HealthChecker(const HealthChecker&) = delete;
   HealthChecker& operator=(const HealthChecker&) = delete;
 
+  // Asks everybody now: what is known of them is about endpoints that they have no longer.
+  void probe_soon();
   // Looks for workers to watch and for those to let go.
   void fleet_changed();
   // Other thresholds and intervals, for those that are watched as well.

@@ -140,6 +140,13 @@ std::string Registration::begin(Job& job) {
 }
 
 void Registration::look(Job& job) {
+  // Since the last look the transport may have been exchanged, for this very worker's sake perhaps.
+  std::string problem;
+  const TransportPtr now = transport_for_(job.spec, problem);
+  if (now != nullptr && now != job.candidate->endpoint->transport() &&
+      !registry_.renew(*job.candidate, job.description, now, problem)) {
+    spdlog::warn("worker {}: {}", job.spec.url.text, problem);
+  }
   smg_probe probe{};
   probe.struct_size = sizeof probe;
   probe.what = SMG_PROBE_HEALTH | SMG_PROBE_IDENTITY | SMG_PROBE_MODELS;

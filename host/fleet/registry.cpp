@@ -92,6 +92,15 @@ std::optional<Candidate> Registry::reopen(const Worker& worker,
   return candidate;
 }
 
+bool Registry::renew(Candidate& candidate, const WorkerDescription& description,
+                     const TransportPtr& transport, std::string& error) {
+  auto endpoint = endpoints_.open(transport, description, candidate.runtime, candidate.ref,
+                                  candidate.slot, error);
+  if (endpoint == nullptr) return false;
+  candidate.endpoint = std::move(endpoint);
+  return true;
+}
+
 void Registry::discard(const Candidate& candidate) {
   free_slots_.push_back(candidate.slot);
 }

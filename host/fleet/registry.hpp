@@ -59,6 +59,10 @@ class Registry {
   // dropped.
   std::optional<Candidate> reopen(const Worker& worker, const WorkerDescription& description,
                                   const TransportPtr& transport, std::string& error);
+  // [control] Another endpoint for a candidate, at a transport that has taken the place of its own.
+  // False, and a sentence in `error`: it keeps the one that it has.
+  bool renew(Candidate& candidate, const WorkerDescription& description,
+             const TransportPtr& transport, std::string& error);
   void discard(const Candidate& candidate);
   // [control] Registers the worker, as Pending. nullptr if the URL is taken; the candidate is
   // discarded then.

@@ -12,7 +12,7 @@ import pytest
 
 from engines import Engine
 from observe import Stream
-from support import BUILD, DEADLINE, PLUGINS, SLOW, Gateway, Worker, gateway, wait_for
+from support import BUILD, DEADLINE, PLUGINS, SLOW, Gateway, Worker, free_port, gateway, wait_for
 
 VERSIONS = BUILD / "lib" / "smg" / "reload"
 BROKEN = BUILD / "lib" / "smg" / "broken"
@@ -356,3 +356,11 @@ def test_a_killed_gateway_leaves_no_copies_behind_for_long(tmp_path):
         first.log.close()
         first.dir.cleanup()
     assert list(tmp_path.glob("smg-plugins-*")) == []
+
+
+def test_a_worker_that_is_not_up_yet_is_looked_at_by_the_new_transport():
+    with Gateway([f"http://127.0.0.1:{free_port()}"], ready=False) as running:
+        running.wait_listening()
+        assert reload(running, "transport.http")[0] == 200
+        wait_for(lambda: plugin(running, "http", "transport")["draining"] == [], "the old transport to be let go")
+        assert "is not up yet" in running.log_path.read_text()
