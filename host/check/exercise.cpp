@@ -44,7 +44,8 @@ Trouble policy_life(Rig& rig, const PluginInstance& instance, int selections) {
   return trouble;
 }
 
-// A request to a port where nobody listens must come to an end.
+// A request to a port where nobody listens must come to an end, whatever that is: some transports
+// answer by themselves.
 Trouble transport_life(Rig& rig, const PluginInstance& instance) {
   const smg_transport_api& api = instance.transport();
   const ClosedPort port;
@@ -70,9 +71,6 @@ Trouble transport_life(Rig& rig, const PluginInstance& instance) {
     trouble = {"start", "a request to a port where nobody listens had not ended " +
                             std::to_string(kStreamLimit) +
                             " ms after its deadline; every start() must come to sink.end()"};
-  } else if (stream.kind == SMG_END_COMPLETE && stream.status < 400) {
-    // One that finds fault with the request itself may say so without an engine.
-    trouble = {"start", "a request to a port where nobody listens ended as complete"};
   }
   close_endpoint(rig, instance, endpoint);
   rig.streams().forget(stream);
