@@ -31,7 +31,7 @@ boost::json::object about(const Plugin& plugin) {
           {"version", valid_utf8(text(plugin.descriptor.version))}};
 }
 
-Trouble look_at(const SmokeOrder& order, boost::json::array& plugins) {
+Trouble look_at(const SmokeOrder& order, boost::json::array& plugins, bool& unloadable) {
   Node document;
   std::string problem;
   if (!order.options_file.empty()) {
@@ -48,6 +48,7 @@ Trouble look_at(const SmokeOrder& order, boost::json::array& plugins) {
     if (!problem.empty()) return {"options", problem};
     if (auto found = exercise(rig, plugin, options, kSelections)) return found;
     plugins.push_back(about(*plugin));
+    unloadable = unloadable && (plugin->descriptor.flags & SMG_PLUGIN_UNLOADABLE) != 0;
   }
   return {};
 }
@@ -94,11 +95,12 @@ void smoke(const SmokeOrder& order) {
   boost::json::object verdict{{"ok", true}};
   boost::json::array plugins;
   const auto before = Residue::now();
-  Trouble trouble = look_at(order, plugins);
+  bool unloadable = true;
+  Trouble trouble = look_at(order, plugins, unloadable);
   if (end_descendants() && !trouble) {
     trouble = {"processes", "starts processes of its own, which no plugin may"};
   }
-  if (!trouble && more_threads_than(before.threads)) {
+  if (!trouble && unloadable && more_threads_than(before.threads)) {
     trouble = {"threads",
                "leaves a thread behind when its instances are destroyed: join it in destroy, or "
                "leave SMG_PLUGIN_UNLOADABLE out of its flags"};

@@ -24,7 +24,7 @@ def strangers(tmp_path_factory):
     """The example policy in C, built against the installed SDK alone."""
     place = tmp_path_factory.mktemp("sdk")
     subprocess.run(["cmake", "--install", BUILD, "--prefix", place / "prefix"], check=True, stdout=subprocess.DEVNULL)
-    source = shutil.copytree(ROOT / "sdk" / "examples" / "policy-c", place / "policy-c")
+    source = shutil.copytree(ROOT / "sdk" / "templates" / "policy-c", place / "policy-c")
     build = place / "build"
     subprocess.run(["cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={place / 'prefix'}"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)
