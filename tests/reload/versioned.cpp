@@ -17,7 +17,8 @@
 namespace {
 
 // One constant for a whole library, so that versions of it can be told apart by their text too.
-#define TEXT(literal) {literal, sizeof(literal) - 1}
+#define TEXT(literal) \
+  { literal, sizeof(literal) - 1 }
 #define DIGIT(number) #number
 #define VERSION_TEXT(number) DIGIT(number)
 
@@ -75,20 +76,15 @@ smg_status choose(void* self, const smg_policy_request*, const smg_pool* pool,
   return SMG_NO_CHOICE;
 }
 
-const smg_policy_api kApi = {sizeof(smg_policy_api), 0, create, destroy, choose,
-                             nullptr,                nullptr, nullptr};
+const smg_policy_api kApi = {
+    sizeof(smg_policy_api), 0, create, destroy, choose, nullptr, nullptr, nullptr};
 const smg_plugin kPlugins[] = {{sizeof(smg_plugin), SMG_KIND_POLICY, TEXT("versioned"),
                                 TEXT(VERSION_TEXT(VERSION)), TEXT("tests"),
                                 TEXT("takes the worker of its version's number"), nullptr, 0,
                                 PIN == PIN_THREAD ? 0u : SMG_PLUGIN_UNLOADABLE, &kApi, nullptr}};
-const smg_library kLibrary = {SMG_PLUGIN_MAGIC,
-                              SMG_ABI_MAJOR,
-                              SMG_ABI_MINOR,
-                              sizeof(smg_library),
-                              1,
-                              TEXT("tests"),
-                              kPlugins,
-                              sizeof(smg_plugin)};
+const smg_library kLibrary = {
+    SMG_PLUGIN_MAGIC, SMG_ABI_MAJOR, SMG_ABI_MINOR,     sizeof(smg_library), 1,
+    TEXT("tests"),    kPlugins,      sizeof(smg_plugin)};
 
 }  // namespace
 
