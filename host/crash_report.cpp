@@ -9,6 +9,13 @@
 #include <iterator>
 
 namespace smg {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+void install_crash_report() {}
+
+#else
+
 namespace {
 
 // Only what is safe in a signal handler; dladdr() is not on that list, but takes no lock that the
@@ -48,12 +55,12 @@ void report(int signal, siginfo_t*, void* context) {
 }  // namespace
 
 void install_crash_report() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   struct sigaction action {};
   action.sa_sigaction = report;
   action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESETHAND | SA_NODEFER);
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) sigaction(signal, &action, nullptr);
-#endif
 }
+
+#endif
 
 }  // namespace smg

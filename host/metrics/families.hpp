@@ -260,10 +260,11 @@ inline constexpr FamilyDescriptor kPdAdmissionSheds{
     "Disaggregated requests refused because their decode worker had no room in time"};
 
 // ---- The gateway about itself.
-inline constexpr FamilyDescriptor kPluginFaults{"smg_plugin_faults_total",
-                                                MetricType::kCounter,
-                                                "Calls of a plugin, or to one, that broke the rules",
-                                                {"plugin", "kind"}};
+inline constexpr FamilyDescriptor kPluginFaults{
+    "smg_plugin_faults_total",
+    MetricType::kCounter,
+    "Calls of a plugin, or to one, that broke the rules",
+    {"plugin", "kind"}};
 inline constexpr FamilyDescriptor kPluginGeneration{
     "smg_plugin_generation",
     MetricType::kGauge,
