@@ -7,6 +7,7 @@
 // it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -44,6 +45,7 @@ struct Server {
   bool enable_igw = false;
   bool dp_aware = false;
   bool dp_minimum_tokens_scheduler = false;
+  bool reuse_port = false;  // another process may listen on the same ports: hand-over at a restart
 
   bool operator==(const Server&) const = default;
 };
@@ -68,6 +70,79 @@ struct PolicyConfig {
     return found == models.end() ? name : found->second;
   }
   bool operator==(const PolicyConfig&) const = default;
+};
+
+// Bounds on what clients may hold. Times in seconds, 0: no bound, unless it says otherwise.
+struct Limits {
+  std::uint64_t header_timeout_secs = defaults::kHeaderTimeoutSecs;  // handshake and head, each
+  std::uint64_t body_timeout_secs = defaults::kBodyTimeoutSecs;      // for every kMinBodyProgress
+  std::uint64_t idle_timeout_secs = defaults::kIdleTimeoutSecs;      // between two requests
+  std::uint64_t write_timeout_secs = defaults::kWriteTimeoutSecs;    // a client takes nothing
+  std::uint64_t stream_idle_timeout_secs = defaults::kStreamIdleTimeoutSecs;  // a worker sends none
+  std::uint32_t max_connections = defaults::kMaxConnections;  // 0: what the descriptors allow
+  std::uint32_t max_streams = defaults::kMaxStreams;          // 0: any number
+
+  bool operator==(const Limits&) const = default;
+};
+
+// Concurrency limiter: a bucket of max_concurrent_requests, with a queue before it.
+struct AdmissionConfig {
+  std::int64_t max_concurrent_requests = defaults::kMaxConcurrentRequests;  // <= 0: off
+  std::uint32_t queue_size = defaults::kQueueSize;
+  std::uint64_t queue_timeout_secs = defaults::kQueueTimeoutSecs;
+  std::optional<std::uint64_t> rate_limit_tokens_per_second;  // unset or 0: no refill
+
+  bool operator==(const AdmissionConfig&) const = default;
+};
+
+// One row of the scheduler's table of classes.
+struct PriorityClass {
+  std::uint32_t reserved_floor = 0;
+  double reserved_per_slot = 0;  // share of the capacity, [0, 1]
+  std::uint32_t queue_size = 0;
+  std::uint64_t queue_timeout_secs = 0;
+  std::uint64_t starvation_threshold_secs = 0;
+  bool can_preempt = false;
+
+  bool operator==(const PriorityClass&) const = default;
+};
+
+struct PriorityScheduler {
+  bool enabled = false;
+  std::string default_max_class{defaults::kDefaultMaxClass};
+  std::string config;  // a file with the tables below; empty: those of the main file
+  std::uint32_t tenant_metric_top_n = defaults::kTenantMetricTopN;  // accepted, not used
+  std::array<PriorityClass, 4> classes = defaults_of_classes();     // by rank: bulk to system
+  StringMap tenant_max_class;                                       // tenant key -> class
+
+  static std::array<PriorityClass, 4> defaults_of_classes();
+  bool operator==(const PriorityScheduler&) const = default;
+};
+
+// Who may ask. Everything with a key in it is a secret.
+struct Auth {
+  std::string api_key;                              // the shared serving key; empty: none
+  std::vector<std::string> tenant_api_keys;         // tenant:key
+  std::vector<std::string> control_plane_api_keys;  // id:name:role:key
+  bool trust_tenant_header = false;
+  std::string tenant_header_name{defaults::kTenantHeader};
+  std::string jwt_issuer;
+  std::string jwt_audience;
+  std::string jwt_jwks_uri;  // empty: discovered at the issuer
+  std::string jwt_role_claim{defaults::kJwtRoleClaim};
+  StringMap jwt_role_mapping;  // the identity provider's role -> admin or user
+  bool disable_audit_logging = false;
+
+  bool operator==(const Auth&) const = default;
+};
+
+// Of the main listener.
+struct Tls {
+  std::string cert_path;       // PEM chain; empty: no TLS
+  std::string key_path;        // PEM
+  std::string client_ca_path;  // PEM; set: admin routes ask for a certificate that it signed
+
+  bool operator==(const Tls&) const = default;
 };
 
 // Keeps requests with the same routing key at one worker, around any policy that does not do so
@@ -159,7 +234,8 @@ struct MetricsConfig {
 struct Log {
   std::string level{defaults::kLogLevel};  // debug, info, warn, error
   bool json = false;
-  std::string dir;  // empty: standard output only
+  std::string dir;     // empty: standard output only
+  bool access = true;  // a line for every request
 
   bool operator==(const Log&) const = default;
 };
@@ -173,6 +249,11 @@ struct Models {
 struct Config {
   Server server;
   Plugins plugins;
+  Limits limits;
+  AdmissionConfig admission;
+  PriorityScheduler priority_scheduler;
+  Auth auth;
+  Tls tls;
   PolicyConfig policy;
   RoutingKeyOverride routing_key_override;
   Overload overload;

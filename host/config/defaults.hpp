@@ -31,6 +31,30 @@ inline constexpr std::uint64_t kWorkerStartupDelaySecs = 0;
 inline constexpr std::uint64_t kWorkerStartupCheckIntervalSecs = 30;
 inline constexpr bool kWatchConfig = true;
 
+// [limits]
+inline constexpr std::uint64_t kHeaderTimeoutSecs = 30;
+inline constexpr std::uint64_t kBodyTimeoutSecs = 60;
+inline constexpr std::uint64_t kIdleTimeoutSecs = 75;
+inline constexpr std::uint64_t kWriteTimeoutSecs = 60;
+inline constexpr std::uint64_t kStreamIdleTimeoutSecs = 0;
+inline constexpr std::uint32_t kMaxConnections = 0;
+inline constexpr std::uint32_t kMaxStreams = 0;
+
+// [admission]
+inline constexpr std::int64_t kMaxConcurrentRequests = -1;
+inline constexpr std::uint32_t kQueueSize = 100;
+inline constexpr std::uint64_t kQueueTimeoutSecs = 60;
+
+// [priority_scheduler]
+inline constexpr std::array<std::string_view, 4> kPriorityClasses = {"bulk", "default",
+                                                                     "interactive", "system"};
+inline constexpr std::string_view kDefaultMaxClass = "default";
+inline constexpr std::uint32_t kTenantMetricTopN = 32;
+
+// [auth]
+inline constexpr std::string_view kTenantHeader = "x-smg-tenant-id";
+inline constexpr std::string_view kJwtRoleClaim = "roles";
+
 // [plugins]
 inline constexpr std::string_view kPluginPath = SMG_DEFAULT_PLUGIN_DIR;
 inline constexpr bool kPluginWatch = true;

@@ -27,6 +27,7 @@ struct Setting {
   double maximum = 0;
   bool above_minimum = false;  // the minimum itself is not allowed
   bool shared = false;         // the flag also goes to the plugins that declare it
+  bool secret = false;         // no message and no listing shows a value of it
   std::string_view reason;     // what a value out of range is told, in place of the range
   std::vector<std::string_view> choices;  // of a text or of each text; empty: any
   // One check more, of a value that has passed the others: empty, or what is wrong.

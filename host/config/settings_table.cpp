@@ -1,198 +1,13 @@
-// The rows. What a member's type already says (kind, widest range) is not repeated.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <sstream>
-#include <type_traits>
+// The rows.
 #include <utility>
 #include <vector>
 
-#include "host/config/settings.hpp"
+#include "host/config/settings_rows.hpp"
 
 namespace smg {
 namespace {
 
-template <class T>
-struct Unwrap {
-  using type = T;
-};
-template <class T>
-struct Unwrap<std::optional<T>> {
-  using type = T;
-};
-
-std::string quoted(std::string_view text) {
-  return "\"" + std::string(text) + "\"";
-}
-
-template <class T>
-std::string show(const T& value) {
-  std::ostringstream out;
-  if constexpr (std::is_same_v<T, bool>) {
-    out << (value ? "true" : "false");
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    if (!value.empty()) out << quoted(value);
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    out << +value;
-  } else if constexpr (std::is_same_v<T, StringMap>) {
-    for (const auto& [key, item] : value)
-      out << (out.tellp() > 0 ? ", " : "") << key << " = " << quoted(item);
-  } else {
-    for (const auto& item : value) {
-      if (out.tellp() > 0) out << ", ";
-      if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-        out << quoted(item);
-      } else {
-        out << item;
-      }
-    }
-  }
-  return out.str();
-}
-
-// A row; its kind and widest range follow from the member that `at` gives.
-template <class At>
-Setting row(std::string_view section, std::string_view key, std::string_view flag, At at,
-            std::string_view help) {
-  using Member = std::remove_reference_t<decltype(at(std::declval<Config&>()))>;
-  using T = typename Unwrap<Member>::type;
-  Setting setting;
-  setting.section = section;
-  setting.key = key;
-  setting.flag = flag;
-  setting.help = help;
-  setting.shown = [at](const Config& config) {
-    const Member& member = at(const_cast<Config&>(config));
-    if constexpr (std::is_same_v<Member, T>) {
-      return show(member);
-    } else {
-      return member ? show(*member) : std::string();
-    }
-  };
-  setting.same = [at](const Config& a, const Config& b) {
-    return at(const_cast<Config&>(a)) == at(const_cast<Config&>(b));
-  };
-  setting.copy = [at](Config& to, const Config& from) { at(to) = at(const_cast<Config&>(from)); };
-  if constexpr (std::is_same_v<T, bool>) {
-    setting.kind = SettingKind::kBool;
-    setting.set = [at](Config& config, const OptionValue& value) {
-      at(config) = std::get<bool>(value);
-    };
-  } else if constexpr (std::is_integral_v<T>) {
-    setting.kind = SettingKind::kInteger;
-    setting.maximum = static_cast<double>(std::numeric_limits<T>::max());
-    setting.set = [at](Config& config, const OptionValue& value) {
-      at(config) = static_cast<T>(std::get<std::int64_t>(value));
-    };
-  } else if constexpr (std::is_same_v<T, double>) {
-    setting.kind = SettingKind::kNumber;
-    setting.maximum = std::numeric_limits<double>::max();
-    setting.set = [at](Config& config, const OptionValue& value) {
-      at(config) = std::get<double>(value);
-    };
-  } else {
-    setting.kind = std::is_same_v<T, std::string>                ? SettingKind::kText
-                   : std::is_same_v<T, std::vector<std::string>> ? SettingKind::kTexts
-                   : std::is_same_v<T, std::vector<double>>      ? SettingKind::kNumbers
-                                                                 : SettingKind::kMap;
-    setting.set = [at](Config& config, const OptionValue& value) {
-      at(config) = std::get<T>(value);
-    };
-  }
-  return setting;
-}
-
-Setting ranged(Setting setting, double minimum, double maximum, std::string_view reason) {
-  setting.minimum = minimum;
-  if (maximum > minimum) setting.maximum = maximum;
-  setting.reason = reason;
-  return setting;
-}
-Setting positive(Setting setting) {
-  return ranged(std::move(setting), 1, 0, "Must be > 0");
-}
-Setting alias(Setting setting, std::string_view name) {
-  setting.alias = name;
-  return setting;
-}
-Setting shared(Setting setting) {
-  setting.shared = true;
-  return setting;
-}
-Setting off(Setting setting, std::string_view flag) {
-  setting.off_flag = flag;
-  return setting;
-}
-Setting one_of(Setting setting, std::vector<std::string_view> choices) {
-  setting.choices = std::move(choices);
-  return setting;
-}
-Setting checked(Setting setting, std::string (*check)(const OptionValue&)) {
-  setting.check = check;
-  return setting;
-}
-
-std::string check_address(const OptionValue& value) {
-  return is_ip_address(std::get<std::string>(value))
-             ? ""
-             : "must be an IPv4 or IPv6 address, for example 0.0.0.0 or ::1";
-}
-
-std::string check_path(const OptionValue& value) {
-  const auto& text = std::get<std::string>(value);
-  const bool fine = text.starts_with('/') && std::all_of(text.begin(), text.end(), [](char c) {
-                      return c > ' ' && c < 0x7f;
-                    });
-  return fine ? "" : "must be a path that begins with /";
-}
-
-std::string check_not_empty(const OptionValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) {
-    return text->empty() ? "must not be empty" : "";
-  }
-  if (const auto* map = std::get_if<StringMap>(&value)) {
-    for (const auto& [key, item] : *map) {
-      if (key.empty() || item.empty()) return "must not have an empty name or an empty value";
-    }
-  }
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
-    for (const auto& text : *texts) {
-      if (text.empty()) return "must not have an empty string in it";
-    }
-  }
-  return {};
-}
-
-std::string check_header_names(const OptionValue& value) {
-  const auto& names = std::get<std::vector<std::string>>(value);
-  if (names.empty()) return "must name at least one header";
-  for (const auto& name : names) {
-    const bool fine = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-             (c != 0 && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos);
-    });
-    if (!fine) return "'" + printable_text(name) + "' is no name of a header";
-  }
-  return {};
-}
-
-std::string check_ascending(const OptionValue& value) {
-  const auto& numbers = std::get<std::vector<double>>(value);
-  double last = 0;
-  for (const double number : numbers) {
-    if (!(number > last) || !std::isfinite(number)) {
-      return "must be finite numbers above 0, strictly ascending";
-    }
-    last = number;
-  }
-  if (numbers.size() > 100) return "must not have more than 100 numbers";
-  return numbers.empty() ? "must have at least one number" : "";
-}
-
-#define SMG_AT(path)        \
-  [](Config & c) -> auto& { \
-    return c.path;          \
-  }
+using namespace rows;
 
 const std::vector<Setting>& table() {
   static const std::vector<Setting> kRows = [] {
@@ -383,15 +198,18 @@ const std::vector<Setting>& table() {
                {"debug", "info", "warn", "error"}));
     add(row("log", "json", "log-json", SMG_AT(log.json), "lines as JSON objects"));
     add(row("log", "dir", "log-dir", SMG_AT(log.dir), "a directory for log files besides"));
+    add(off(row("log", "access", "access-log", SMG_AT(log.access), "a line for every request"),
+            "disable-access-log"));
     add(checked(row("models", "aliases", "model-alias", SMG_AT(models.aliases),
                     "other names of models: alias=canonical"),
                 check_not_empty));
+    add_limit_rows(t);
+    add_admission_rows(t);
+    add_security_rows(t);
     return t;
   }();
   return kRows;
 }
-
-#undef SMG_AT
 
 }  // namespace
 

@@ -13,6 +13,26 @@ Families::Families(Metrics& metrics)
       admission_queue_depth(metrics.family(family::kAdmissionQueueDepth).with({})),
       admission_inflight(metrics.family(family::kAdmissionInflight).with({})),
       admission_queue_rejected(metrics.family(family::kAdmissionQueueRejected)),
+      http_connections_open(metrics.family(family::kHttpConnectionsOpen).with({})),
+      http_streams_active(metrics.family(family::kHttpStreamsActive).with({})),
+      http_limit_rejections(metrics.family(family::kHttpLimitRejections)),
+      http_tls_handshakes(metrics.family(family::kHttpTlsHandshakes)),
+      tls_certificate_expiry(metrics.family(family::kTlsCertificateExpiry).with({})),
+      tls_certificate_reloads(metrics.family(family::kTlsCertificateReloads)),
+      access_log_dropped(metrics.family(family::kAccessLogDropped).with({})),
+      auth_rejections(metrics.family(family::kAuthRejections)),
+      jwks_refreshes(metrics.family(family::kJwksRefreshes)),
+      scheduler_admit(metrics.family(family::kSchedulerAdmit)),
+      scheduler_queue_wait(metrics.family(family::kSchedulerQueueWait)),
+      scheduler_preemption(metrics.family(family::kSchedulerPreemption)),
+      scheduler_clamp(metrics.family(family::kSchedulerClamp)),
+      scheduler_unknown_priority(metrics.family(family::kSchedulerUnknownPriority)),
+      scheduler_starvation(metrics.family(family::kSchedulerStarvation)),
+      scheduler_inflight(metrics.family(family::kSchedulerInflight)),
+      scheduler_queue_depth(metrics.family(family::kSchedulerQueueDepth)),
+      scheduler_queue_limit(metrics.family(family::kSchedulerQueueLimit)),
+      scheduler_utilization(metrics.family(family::kSchedulerUtilization)),
+      scheduler_pressure(metrics.family(family::kSchedulerPressure)),
       router_requests(metrics.family(family::kRouterRequests)),
       router_request_duration(metrics.family(family::kRouterRequestDuration)),
       router_request_errors(metrics.family(family::kRouterRequestErrors)),
@@ -77,6 +97,14 @@ Families::Families(Metrics& metrics)
   }
   for (const std::string_view result : {"applied", "unchanged", "failed"}) {
     config_reloads.with({result});
+  }
+  for (const std::string_view reason : {"full", "timeout"}) {
+    admission_queue_rejected.with({reason});
+  }
+  for (const std::string_view limit :
+       {"connections", "streams", "descriptors", "header_timeout", "body_timeout", "write_timeout",
+        "stream_idle_timeout", "draining"}) {
+    http_limit_rejections.with({limit});
   }
   for (const std::string_view stage : {"selection", "dispatch"}) {
     overload_fallback.with({stage});

@@ -51,6 +51,88 @@ inline constexpr FamilyDescriptor kAdmissionQueueRejected{
     "Requests turned away by the admission queue: full, timeout",
     {"reason"}};
 
+inline constexpr FamilyDescriptor kHttpConnectionsOpen{
+    "smg_http_connections_open", MetricType::kUpDownCounter, "Connections of clients"};
+inline constexpr FamilyDescriptor kHttpStreamsActive{"smg_http_streams_active",
+                                                     MetricType::kUpDownCounter,
+                                                     "Streamed answers that are not finished"};
+inline constexpr FamilyDescriptor kHttpLimitRejections{
+    "smg_http_limit_rejections_total",
+    MetricType::kCounter,
+    "Requests and connections that a limit ended: connections, streams, descriptors, "
+    "header_timeout, body_timeout, write_timeout, stream_idle_timeout, draining",
+    {"limit"}};
+inline constexpr FamilyDescriptor kHttpTlsHandshakes{"smg_http_tls_handshakes_total",
+                                                     MetricType::kCounter,
+                                                     "TLS handshakes of clients: success, failure",
+                                                     {"result"}};
+inline constexpr FamilyDescriptor kTlsCertificateExpiry{
+    "smg_tls_certificate_expiry_timestamp_seconds", MetricType::kGauge,
+    "When the listener's certificate expires, Unix time; 0 without TLS"};
+inline constexpr FamilyDescriptor kTlsCertificateReloads{
+    "smg_tls_certificate_reloads_total",
+    MetricType::kCounter,
+    "New certificate files of the listener: applied, failed",
+    {"result"}};
+inline constexpr FamilyDescriptor kAccessLogDropped{
+    "smg_access_log_dropped_total", MetricType::kCounter,
+    "Lines of the access log that could not be written in time"};
+
+// ---- Who asks.
+inline constexpr FamilyDescriptor kAuthRejections{
+    "smg_auth_rejections_total",
+    MetricType::kCounter,
+    "Requests without sufficient credentials, by class of route: serving, admin",
+    {"class", "status_code"}};
+inline constexpr FamilyDescriptor kJwksRefreshes{"smg_jwks_refreshes_total",
+                                                 MetricType::kCounter,
+                                                 "Look-ups of the keys that sign tokens: success, "
+                                                 "failure",
+                                                 {"result"}};
+
+// ---- Priority scheduler. `class`: bulk, default, interactive, system.
+inline constexpr FamilyDescriptor kSchedulerAdmit{
+    "smg_scheduler_admit_total",
+    MetricType::kCounter,
+    "Ends of admission: admitted, rejected_queue_full, rejected_queue_timeout, preempted, "
+    "client_cancelled",
+    {"class", "outcome"}};
+inline constexpr FamilyDescriptor kSchedulerQueueWait{"smg_scheduler_queue_wait_seconds",
+                                                      MetricType::kHistogram,
+                                                      "Time in the queue of those admitted",
+                                                      {"class"}};
+inline constexpr FamilyDescriptor kSchedulerPreemption{"smg_scheduler_preemption_total",
+                                                       MetricType::kCounter,
+                                                       "Requests that made room for others",
+                                                       {"victim_class", "by_class"}};
+inline constexpr FamilyDescriptor kSchedulerClamp{
+    "smg_scheduler_clamp_total",
+    MetricType::kCounter,
+    "Requests above the highest class of their tenant",
+    {"tenant", "requested_class", "effective_class"}};
+inline constexpr FamilyDescriptor kSchedulerUnknownPriority{
+    "smg_scheduler_unknown_priority_value_total",
+    MetricType::kCounter,
+    "Requests with an x-smg-priority that names no class",
+    {"tenant"}};
+inline constexpr FamilyDescriptor kSchedulerStarvation{
+    "smg_scheduler_starvation_promotion_total",
+    MetricType::kCounter,
+    "Requests that were let through because they had waited too long",
+    {"class"}};
+inline constexpr FamilyDescriptor kSchedulerInflight{
+    "smg_scheduler_inflight", MetricType::kGauge, "Requests that were admitted and run", {"class"}};
+inline constexpr FamilyDescriptor kSchedulerQueueDepth{
+    "smg_scheduler_queue_depth", MetricType::kGauge, "Requests that wait", {"class"}};
+inline constexpr FamilyDescriptor kSchedulerQueueLimit{
+    "smg_scheduler_queue_size_limit", MetricType::kGauge, "Requests that may wait", {"class"}};
+inline constexpr FamilyDescriptor kSchedulerUtilization{
+    "smg_scheduler_utilization", MetricType::kGauge, "Share of the capacity in use"};
+inline constexpr FamilyDescriptor kSchedulerPressure{"smg_scheduler_class_capacity_pressure",
+                                                     MetricType::kGauge,
+                                                     "How near a class is to its bounds, at most 1",
+                                                     {"class"}};
+
 // ---- Router layer.
 inline constexpr FamilyDescriptor kRouterRequests{
     "smg_router_requests_total",
@@ -314,6 +396,28 @@ struct Families {
   Series admission_queue_depth;
   Series admission_inflight;
   Family& admission_queue_rejected;
+  Series http_connections_open;
+  Series http_streams_active;
+  Family& http_limit_rejections;
+  Family& http_tls_handshakes;
+  Series tls_certificate_expiry;
+  Family& tls_certificate_reloads;
+  Series access_log_dropped;
+
+  Family& auth_rejections;
+  Family& jwks_refreshes;
+
+  Family& scheduler_admit;
+  Family& scheduler_queue_wait;
+  Family& scheduler_preemption;
+  Family& scheduler_clamp;
+  Family& scheduler_unknown_priority;
+  Family& scheduler_starvation;
+  Family& scheduler_inflight;
+  Family& scheduler_queue_depth;
+  Family& scheduler_queue_limit;
+  Family& scheduler_utilization;
+  Family& scheduler_pressure;
 
   Family& router_requests;
   Family& router_request_duration;

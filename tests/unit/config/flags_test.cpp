@@ -41,10 +41,10 @@ TEST_CASE("mistakes in flags are named with flag, value and what is allowed") {
       {{"--worker-urls", "http://a", "http://A:80/"},
        "--worker-urls http://A:80/: this worker is there already\n"},
       {{"--prot", "1"}, "--prot: unknown flag; did you mean port? (smg --help lists all)\n"},
-      {{"--api-key", "s3cret"},
-       "--api-key is a flag of the reference gateway that this version does not have\n"},
-      {{"--tls-cert-path=x"},
-       "--tls-cert-path is a flag of the reference gateway that this version does not have\n"},
+      {{"--redis-url", "s3cret"},
+       "--redis-url is a flag of the reference gateway that this version does not have\n"},
+      {{"--model-path=x"},
+       "--model-path is a flag of the reference gateway that this version does not have\n"},
       {{"--policy", "randon"},
        "--policy randon: no policy is named 'randon'; did you mean random? (there are: "
        "cache_aware, round_robin, random; searched: /p)\n"},
@@ -59,9 +59,9 @@ TEST_CASE("mistakes in flags are named with flag, value and what is allowed") {
 }
 
 TEST_CASE("the documented flags of other versions are known by name") {
-  for (const char* flag : {"api-key", "pd-disaggregation", "prefill", "max-concurrent-requests",
-                           "service-discovery", "tokenizer-path", "enable-mesh", "cache-threshold",
-                           "priority-scheduler-tenant-metric-top-n", "webrtc-stun-server"}) {
+  for (const char* flag :
+       {"pd-disaggregation", "prefill", "tenant-rate-limit-enabled", "service-discovery",
+        "tokenizer-path", "enable-mesh", "cache-threshold", "webrtc-stun-server"}) {
     CAPTURE(flag);
     const std::string word = "--" + std::string(flag);
     CHECK(verdict("", {word.c_str()}) ==
