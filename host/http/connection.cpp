@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
+#include "host/config/duration.hpp"
 #include "host/http/admin_call.hpp"
 #include "host/http/event_stream.hpp"
 #include "host/http/limits.hpp"
@@ -21,8 +23,8 @@ http1::Limits request_limits(const Config& config) {
 
 }  // namespace
 
-Connection::Connection(ListenerLoop& env, int socket)
-    : smg_watch{}, env_(env), exchange_(env.routing) {
+Connection::Connection(ListenerLoop& env, int socket, std::string_view peer, bool excess)
+    : smg_watch{}, env_(env), exchange_(env.routing), peer_(peer), excess_(excess) {
   this->fd = socket;
   smg_watch::ready = Connection::ready;
   timer_.fired = timer_fired;
@@ -41,7 +43,11 @@ Connection::~Connection() {
 bool Connection::start() {
   if (!env_.loop.watch(this)) return false;
   env_.add(this);
-  set_deadline(kIdleDeadline);
+  if (excess_) {
+    env_.loop.set_timer(&timer_, env_.loop.now() + kExcessDeadline);
+  } else {
+    set_deadline(env_.config().limits.header_timeout_secs);
+  }
   return true;
 }
 
@@ -63,6 +69,10 @@ void Connection::read() {
   const smg_buffer scratch = env_.loop.scratch();
   for (;;) {
     if (phase_ == Phase::closed) return;
+    if (phase_ == Phase::parked) {
+      unread_ = true;
+      return;
+    }
     if (in_.size() >= kMaxPipelined) {
       if (is_answering()) {
         close_now();
@@ -115,7 +125,8 @@ void Connection::parse_pending() {
 }
 
 bool Connection::must_wait() const {
-  return is_answering() || (phase_ == Phase::idle && out_.size() >= kHighWater);
+  return is_answering() || phase_ == Phase::parked ||
+         (phase_ == Phase::idle && out_.size() >= kHighWater);
 }
 
 std::size_t Connection::parse(const char* data, std::size_t size) {
@@ -128,17 +139,14 @@ std::size_t Connection::parse(const char* data, std::size_t size) {
       case http1::StepKind::need_more:
         if (phase_ == Phase::idle && used < size) {
           phase_ = Phase::head;
-          set_deadline(kHeadDeadline);
-        } else if (phase_ == Phase::body) {
-          set_deadline(kBodyStall);
+          if (!excess_) set_deadline(env_.config().limits.header_timeout_secs);
         }
         return used;
       case http1::StepKind::head:
         begin_request(scratch.head);
         break;
       case http1::StepKind::body:
-        if (exchanging_) exchange_.buffer().body.append(step.body);
-        if (admin_ != nullptr) admin_->add_body(step.body);
+        take_body_bytes(step.body);
         break;
       case http1::StepKind::complete:
         complete_request();
@@ -154,6 +162,7 @@ std::size_t Connection::parse(const char* data, std::size_t size) {
 void Connection::finish_request() {
   if (!in_request_) return;
   in_request_ = false;
+  if (ticket_ != nullptr) ticket_->leave(env_.loop.now());
   env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
   env_.routing.families.http_connections_active.add(-1);
   phase_ = Phase::idle;
@@ -162,12 +171,12 @@ void Connection::finish_request() {
     if (out_.empty()) {
       linger_and_close();
     } else {
-      set_deadline(kBodyStall);
+      watch_backlog();
     }
     return;
   }
   parser_.emplace(request_limits(env_.config()));
-  set_deadline(kIdleDeadline);
+  watch_backlog();
   if (!in_.empty() || unread_) go_on_later();
 }
 
@@ -195,7 +204,7 @@ void Connection::linger_and_close() {
   phase_ = Phase::lingering;
   in_.release();
   shutdown(this->fd, SHUT_WR);
-  set_deadline(kLingerTime);
+  env_.loop.set_timer(&timer_, env_.loop.now() + kLingerTime);
 }
 
 void Connection::client_gone() {
@@ -210,8 +219,11 @@ void Connection::client_gone() {
 
 void Connection::drain() {
   draining_ = true;
-  if (events_ != nullptr || (!in_request_ && phase_ != Phase::lingering && out_.empty()))
-    close_now();
+  const auto idle = [&] { return phase_ == Phase::idle && !in_request_ && out_.empty(); };
+  // A request that has arrived is answered: whoever sent it could not know.
+  if (idle()) read();
+  if (phase_ == Phase::closed) return;
+  if (events_ != nullptr || (idle() && !env_.is_corked(this))) close_now();
 }
 
 void Connection::close_now() {
@@ -231,6 +243,8 @@ void Connection::close_now() {
     exchanging_ = false;
     exchange_.abort();
   }
+  if (ticket_ != nullptr) std::exchange(ticket_, nullptr)->abandon(env_.loop.now());
+  ControlPlane::forget(verdict_);
   if (in_request_) {
     in_request_ = false;
     env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
@@ -248,17 +262,32 @@ void Connection::destroy(smg_task* task) {
   delete static_cast<Task*>(task)->owner;
 }
 
-void Connection::set_deadline(std::uint64_t after) {
-  env_.loop.set_timer(&timer_, env_.loop.now() + after);
+void Connection::set_deadline(std::uint64_t seconds) {
+  env_.loop.set_timer(&timer_, env_.loop.now() + seconds_to_ns(seconds));
+}
+
+void Connection::count_limit(std::string_view limit) {
+  env_.routing.families.http_limit_rejections.with({limit}).add();
 }
 
 void Connection::timer_fired(smg_timer* timer) {
   auto* self = static_cast<Timer*>(timer)->owner;
-  if (self->phase_ == Phase::head || self->phase_ == Phase::body) {
-    self->refuse(408, "the request did not arrive in time");
-    return;
+  switch (self->phase_) {
+    case Phase::head:
+      self->count_limit("header_timeout");
+      return self->refuse(408, "the request did not arrive in time");
+    case Phase::body:
+      self->count_limit("body_timeout");
+      return self->refuse(408, "the request did not arrive in time");
+    case Phase::parked:
+      return self->waited_long_enough();
+    case Phase::idle:
+    case Phase::answering:
+      if (!self->out_.empty()) self->count_limit("write_timeout");
+      return self->close_now();
+    default:
+      return self->close_now();
   }
-  self->close_now();
 }
 
 }  // namespace smg

@@ -64,6 +64,10 @@ bool Connection::begin_response(const RelayedHead& head) {
 
 bool Connection::send_body(std::string_view data) {
   if (broken_) return true;
+  if (!data_begun_) {
+    if (ticket_ != nullptr && !ticket_->begin_data()) return false;  // preempted() is on its way
+    data_begun_ = true;
+  }
   if (framing_ == Framing::none || head_only_) return true;
   if (framing_ == Framing::chunked) {
     std::array<char, 20> line;
@@ -94,6 +98,18 @@ void Connection::end_response() {
 void Connection::release_response() {
   if (std::exchange(held_, false)) count_head(held_status_, {});
   if (!out_.empty()) flush_backlog();
+  if (!out_.empty()) watch_backlog();
+}
+
+void Connection::watch_backlog() {
+  const Limits& limits = env_.config().limits;
+  if (!out_.empty() && !held_ && limits.write_timeout_secs > 0) {
+    set_deadline(limits.write_timeout_secs);
+  } else if (phase_ == Phase::idle) {
+    set_deadline(limits.idle_timeout_secs);
+  } else if (phase_ == Phase::answering) {
+    env_.loop.clear_timer(&timer_);
+  }
 }
 
 void Connection::take_back_response() {
@@ -158,15 +174,18 @@ void Connection::flush_cork(std::string_view corked, std::string_view more) {
       return;
     }
   }
+  const bool first = out_.empty();
   if (sent < corked.size()) {
     out_.append(corked.substr(sent));
     sent = corked.size();
   }
   out_.append(more.substr(std::min(sent - corked.size(), more.size())));
+  if (first && !out_.empty()) watch_backlog();
 }
 
 void Connection::flush_backlog() {
   if (held_ || broken_) return;
+  bool progress = false;
   while (!out_.empty()) {
     const ssize_t count = send(this->fd, out_.data(), out_.size(), MSG_NOSIGNAL);
     if (count < 0) {
@@ -177,7 +196,9 @@ void Connection::flush_backlog() {
       return;
     }
     out_.consume(static_cast<std::size_t>(count));
+    progress = true;
   }
+  if (progress) watch_backlog();
   if (out_.empty()) out_.release();
   if (out_.size() <= kLowWater && exchanging_) exchange_.client_drained();
   if (phase_ != Phase::idle) return;
