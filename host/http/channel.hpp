@@ -19,27 +19,16 @@ namespace smg {
 
 class Channel {
  public:
-  enum class State : std::uint8_t {
-    moved,       // `bytes` of them
-    blocked,     // nothing now; the loop tells when
-    closed,      // the peer sends no more
-    failed,      // the connection is of no use any more
-    plain_http,  // read() alone: a request without TLS where TLS is spoken. The channel is a plain
-                 // one from now on, so that an answer can be given.
-  };
-  struct Outcome {
-    State state;
-    // Of a read that moved bytes: there was no more. Else read again, no event would come.
-    bool drained = false;
-    std::size_t bytes = 0;
-  };
+  using State = TlsStream::State;
+  using Outcome = TlsStream::Outcome;
 
   // `tls`: nullptr for none; outlives the channel. `fd` stays the owner's, and open as long as this
   // is used.
   Channel(int fd, const ServerTls* tls)
       : fd_(fd), tls_(tls == nullptr ? nullptr : std::make_unique<TlsStream>(*tls, fd)) {}
 
-  // Carries the handshake as well. REQUIRES: size > 0.
+  // Carries the handshake as well. After `plain_http` the channel is one without TLS, so that an
+  // answer can be given. REQUIRES: size > 0.
   Outcome read(char* to, std::size_t size);
   // Takes what the socket takes, of `second` only behind all of `first`. What was not taken has to
   // come first in the next call, and no less of it.

@@ -46,7 +46,8 @@ class ServerTls {
   const Series& succeeded() const { return succeeded_; }
   const Series& failed() const { return failed_; }
 
-  // One look at the files, and what follows from it. Of the thread, or of a test without one.
+  // Of the thread, or of a test without one: one look at the files and what follows from it, and
+  // what reload() asks for.
   void look();
   void read_now();
 
@@ -55,6 +56,7 @@ class ServerTls {
 
   ServerTls(const Tls& files, Families& families);
   Signatures signatures() const;
+  void try_files(const Signatures& now);
   // A sentence, or the new context is in force.
   std::string load(const Signatures& now);
   void run(const std::stop_token& stop);
@@ -71,7 +73,7 @@ class ServerTls {
   Signatures seen_{};
   Signatures tried_{};
   std::uint32_t looks_since_try_ = 0;
-  std::string told_;  // the last failure
+  std::string told_;  // the failure, if the last try was one
 
   std::mutex wake_mutex_;
   std::condition_variable_any wake_;

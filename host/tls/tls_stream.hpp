@@ -15,9 +15,17 @@ namespace smg {
 
 class TlsStream {
  public:
-  enum class State : std::uint8_t { moved, blocked, closed, failed, plain_http };
+  enum class State : std::uint8_t {
+    moved,       // `bytes` of them
+    blocked,     // nothing now; the loop tells when
+    closed,      // the peer sends no more
+    failed,      // the connection is of no use any more
+    plain_http,  // the first bytes, which are dropped, were a request without TLS
+  };
   struct Outcome {
     State state;
+    // Of a read that moved bytes: there was no more. Else read again, no event would come.
+    bool drained = false;
     std::size_t bytes = 0;
   };
 
@@ -27,13 +35,10 @@ class TlsStream {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
-  // Goes on with the handshake as long as there is one. `plain_http`: the client speaks HTTP
-  // without TLS; what it sent is dropped.
+  // Goes on with the handshake as long as there is one.
   Outcome read(char* to, std::size_t size);
   // After `blocked`, the next call has to begin with the same bytes and to be no shorter.
   Outcome write(const char* data, std::size_t size);
-  // Everything received is handed out and the socket had no more.
-  bool drained() const;
   bool established() const { return established_; }
   // A read waits for room in the socket.
   bool wants_write() const { return wants_write_; }
@@ -43,8 +48,11 @@ class TlsStream {
 
  private:
   struct Socket;
-  static const BIO_METHOD* socket_method();
   Outcome outcome(int result);
+  Outcome read_outcome(int result);
+  void count_handshake(bool success);
+  // Everything received is handed out and the socket had no more.
+  bool drained() const;
 
   const ServerTls& tls_;
   SSL* ssl_ = nullptr;
@@ -55,6 +63,7 @@ class TlsStream {
   bool established_ = false;
   bool wants_write_ = false;
   bool counted_ = false;  // the handshake
+  bool said_goodbye_ = false;
 };
 
 }  // namespace smg
