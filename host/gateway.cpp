@@ -310,21 +310,25 @@ std::string Gateway::add_workers() {
 
 std::string Gateway::start() {
   std::string error;
-  metrics_listener_ =
-      MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port,
-                            config_.server.reuse_port, error);
+  metrics_listener_ = MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port,
+                                            config_.server.reuse_port, error);
   if (metrics_listener_ == nullptr) return error;
+  if (!config_.tls.cert_path.empty()) {
+    tls_ = ServerTls::make(config_.tls, families_, error);
+    if (tls_ == nullptr) return error;
+    tls_->start();
+  }
   listener_ = std::make_unique<Listener>(
       Listener::Parts{loops_, *registry_, families_, bus_, *admin_, *control_plane_,
-                      admission_.get(), sticky_.get()},
+                      admission_.get(), tls_.get(), sticky_.get()},
       config_);
   if (error = listener_->open(); !error.empty()) return error;
   if (config_.workers.empty()) {
     spdlog::warn("no workers: name some with --worker-urls or [[worker]]");
   }
-  spdlog::info("listening on {}:{}, metrics on {}/metrics, {} loops, policy {}",
-               config_.server.host, listener_->port(), metrics_listener_->address(),
-               loops_.data_count(), config_.policy.name);
+  spdlog::info("listening on {}{}:{}, metrics on {}/metrics, {} loops, policy {}",
+               tls_ == nullptr ? "" : "https://", config_.server.host, listener_->port(),
+               metrics_listener_->address(), loops_.data_count(), config_.policy.name);
   loops_.run_on(loops_.data_count(), [&] {
     listening_ = listener_.get();
     reload_->start();
@@ -342,8 +346,7 @@ void Gateway::shut_down(const std::atomic<bool>& hurry) {
   });
   const std::uint64_t begun = Loop::clock();
   const std::uint64_t settle = std::min(grace / 2, seconds_to_ns(5));
-  spdlog::info("draining: {} requests running; {}; a second signal ends at once",
-               listener_->busy(),
+  spdlog::info("draining: {} requests running; {}; a second signal ends at once", listener_->busy(),
                handing_over ? "new connections are left to who else listens"
                             : "no longer ready, new requests are refused");
   // Whoever takes over is scraped from now on.

@@ -34,6 +34,7 @@
 #include "host/plugin_instances.hpp"
 #include "host/plugin_reload.hpp"
 #include "host/routing/sticky_keys.hpp"
+#include "host/tls/server_tls.hpp"
 
 namespace smg {
 
@@ -123,6 +124,7 @@ class Gateway final : private Registry::Observer, private ConfigReload::Target {
     std::atomic<bool> posted{false};
   };
   Wake admission_wake_{};
+  std::unique_ptr<ServerTls> tls_;
   std::unique_ptr<Listener> listener_;
   Listener* listening_ = nullptr;  // the same while it is open; control thread
   std::unique_ptr<MetricsListener> metrics_listener_;

@@ -24,6 +24,7 @@ ConfigReload::Plugins Gateway::plugins() const {
 }
 
 void Gateway::reload_all() {
+  if (tls_ != nullptr) tls_->reload();
   loops_.run_on(loops_.data_count(), [&] {
     if (!reload_->has_file()) {
       spdlog::info("SIGHUP: the gateway was started without --config, only plugins are reloaded");

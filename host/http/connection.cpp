@@ -1,9 +1,7 @@
 #include "host/http/connection.hpp"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <utility>
 
 #include "host/config/duration.hpp"
@@ -24,7 +22,12 @@ http1::Limits request_limits(const Config& config) {
 }  // namespace
 
 Connection::Connection(ListenerLoop& env, int socket, std::string_view peer, bool excess)
-    : smg_watch{}, env_(env), exchange_(env.routing), peer_(peer), excess_(excess) {
+    : smg_watch{},
+      env_(env),
+      channel_(socket, env.shared.tls),
+      exchange_(env.routing),
+      peer_(peer),
+      excess_(excess) {
   this->fd = socket;
   smg_watch::ready = Connection::ready;
   timer_.fired = timer_fired;
@@ -60,7 +63,11 @@ void Connection::ready(smg_watch* watch, std::uint32_t events) {
 }
 
 void Connection::on_ready(std::uint32_t events) {
-  if ((events & SMG_READY_OUT) != 0 && !out_.empty()) flush_backlog();
+  if ((events & SMG_READY_OUT) != 0) {
+    if (!out_.empty()) flush_backlog();
+    if (phase_ == Phase::lingering) channel_.shutdown_write();
+    if (phase_ != Phase::closed && channel_.read_wants_room()) read();
+  }
   if ((events & SMG_READY_IN) != 0 && phase_ != Phase::closed) read();
   if ((events & SMG_READY_HANGUP) != 0 && phase_ != Phase::closed) client_gone();
 }
@@ -81,18 +88,17 @@ void Connection::read() {
       }
       return;
     }
-    const ssize_t count = recv(this->fd, scratch.data, scratch.size, 0);
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) client_gone();
+    const Channel::Outcome got = channel_.read(scratch.data, scratch.size);
+    if (got.state != Channel::State::moved) {
       unread_ = false;
+      if (got.state == Channel::State::plain_http) {
+        refuse(400, "this port speaks HTTPS: begin the URL with https://");
+      } else if (got.state != Channel::State::blocked) {
+        client_gone();
+      }
       return;
     }
-    if (count == 0) {
-      client_gone();
-      return;
-    }
-    const auto size = static_cast<std::size_t>(count);
+    const std::size_t size = got.bytes;
     if (phase_ == Phase::lingering) {
       // read to keep the peer's bytes from resetting the connection, and dropped
     } else if (in_.empty() && !must_wait()) {
@@ -106,7 +112,7 @@ void Connection::read() {
       in_.append({scratch.data, size});
       parse_pending();
     }
-    if (size < scratch.size) {
+    if (got.drained) {
       unread_ = false;
       return;
     }
@@ -203,7 +209,7 @@ void Connection::linger_and_close() {
   // close.
   phase_ = Phase::lingering;
   in_.release();
-  shutdown(this->fd, SHUT_WR);
+  channel_.shutdown_write();
   env_.loop.set_timer(&timer_, env_.loop.now() + kLingerTime);
 }
 
@@ -229,7 +235,11 @@ void Connection::drain() {
 void Connection::close_now() {
   if (phase_ == Phase::closed) return;
   phase_ = Phase::closed;
-  if (relaying_ || !out_.empty()) reset_on_close();
+  if (relaying_ || !out_.empty()) {
+    reset_on_close();
+  } else {
+    channel_.say_goodbye();
+  }
   env_.forget(this);
   if (events_ != nullptr) {
     events_->detach();
@@ -284,6 +294,7 @@ void Connection::timer_fired(smg_timer* timer) {
     case Phase::idle:
     case Phase::answering:
       if (!self->out_.empty()) self->count_limit("write_timeout");
+      if (self->channel_.handshaking()) self->count_limit("header_timeout");
       return self->close_now();
     default:
       return self->close_now();

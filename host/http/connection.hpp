@@ -27,6 +27,7 @@
 #include "host/admission/ticket.hpp"
 #include "host/auth/control_plane.hpp"
 #include "host/base/bytes.hpp"
+#include "host/http/channel.hpp"
 #include "host/http/listener_loop.hpp"
 #include "host/http/response_head.hpp"
 #include "host/http/routes.hpp"
@@ -42,7 +43,8 @@ class EventStream;
 
 class Connection final : public Client, private AdmissionTicket::Holder, private smg_watch {
  public:
-  // `peer`: the client's address, without its port. `excess`: beyond the limit; it is told so when it asks for anything but the gateway's health.
+  // `peer`: the client's address, without its port. `excess`: beyond the limit; it is told so when
+  // it asks for anything but the gateway's health.
   Connection(ListenerLoop& env, int socket, std::string_view peer, bool excess);
   ~Connection();
 
@@ -154,6 +156,7 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   Timer timer_{};
   Task next_{};  // goes on with a pipelined request
   Task destroy_{};
+  Channel channel_;
   std::optional<http1::RequestParser> parser_;
   Bytes in_;
   Bytes out_;
@@ -163,15 +166,15 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   ControlPlane::Pending verdict_;      // not there yet
   std::string peer_;                   // address of the client
   std::string tenant_;                 // whose request it is, where admission is asked
-  std::shared_ptr<AdminCall> admin_;  // from the head of its request to the answer
+  std::shared_ptr<AdminCall> admin_;   // from the head of its request to the answer
   const Route* route_ = nullptr;
   std::string request_id_;
   std::string cors_;   // header lines for a cross-origin request
   std::string query_;  // of a request that is answered here
   std::uint64_t started_ = 0;
-  BodyError content_error_;             // found in the head, told when the gates are passed
-  std::uint64_t announced_ = 0;         // bytes of the body, by its head
-  std::size_t body_progress_ = 0;       // bytes since the deadline of the body was set
+  BodyError content_error_;        // found in the head, told when the gates are passed
+  std::uint64_t announced_ = 0;    // bytes of the body, by its head
+  std::size_t body_progress_ = 0;  // bytes since the deadline of the body was set
   Framing framing_ = Framing::none;
   Phase phase_ = Phase::idle;
   bool keep_alive_ = true;

@@ -1,10 +1,8 @@
 // The way out: replies of the gateway's own, relayed answers, and how their bytes reach the socket.
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <utility>
 
 #include "host/http/connection.hpp"
@@ -158,21 +156,14 @@ void Connection::flush_cork(std::string_view corked, std::string_view more) {
   if (broken_ || phase_ == Phase::closed) return;
   std::size_t sent = 0;
   if (!held_ && out_.empty()) {
-    iovec parts[2] = {{const_cast<char*>(corked.data()), corked.size()},
-                      {const_cast<char*>(more.data()), more.size()}};
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = more.empty() ? 1 : 2;
-    const ssize_t count = more.empty() ? send(this->fd, corked.data(), corked.size(), MSG_NOSIGNAL)
-                                       : sendmsg(this->fd, &message, MSG_NOSIGNAL);
-    if (count >= 0) {
-      sent = static_cast<std::size_t>(count);
-    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+    const Channel::Outcome taken = channel_.write(corked, more);
+    if (taken.state == Channel::State::failed) {
       // Not here and now: this may run below a call-back of another connection's worker.
       broken_ = true;
       go_on_later();
       return;
     }
+    sent = taken.bytes;
   }
   const bool first = out_.empty();
   if (sent < corked.size()) {
@@ -187,15 +178,14 @@ void Connection::flush_backlog() {
   if (held_ || broken_) return;
   bool progress = false;
   while (!out_.empty()) {
-    const ssize_t count = send(this->fd, out_.data(), out_.size(), MSG_NOSIGNAL);
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+    const Channel::Outcome taken = channel_.write(out_.view());
+    if (taken.state == Channel::State::failed) {
       broken_ = true;
       go_on_later();
       return;
     }
-    out_.consume(static_cast<std::size_t>(count));
+    if (taken.state != Channel::State::moved) break;
+    out_.consume(taken.bytes);
     progress = true;
   }
   if (progress) watch_backlog();

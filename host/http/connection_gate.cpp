@@ -48,6 +48,13 @@ Connection::Gate Connection::ask_control_plane(const http1::RequestHead& head,
                          .path = facts.path,
                          .resource = facts.id,
                          .request_id = request_id_};
+  if (!env_.config().tls.client_ca_path.empty() && !channel_.verified_client()) {
+    reply({.status = 403,
+           .content_type = "text/plain; charset=utf-8",
+           .body = "A client certificate is required for control plane access",
+           .close = !discardable_});
+    return Gate::refused;
+  }
   Loop& home = env_.loop;
   const auto verdict = env_.shared.control_plane.check(
       query, [&home](smg_task* task) { home.post(task); },

@@ -1,5 +1,5 @@
-// The listener's fixed bounds; those that an operator may set are in [limits]. Sizes in bytes, times
-// in ns.
+// The listener's fixed bounds; those that an operator may set are in [limits]. Sizes in bytes,
+// times in ns.
 #pragma once
 
 #include <cstddef>

@@ -83,6 +83,7 @@ Listener::Listener(const Parts& parts, const Config& config)
               .admin = parts.admin,
               .control_plane = parts.control_plane,
               .admission = parts.admission,
+              .tls = parts.tls,
               .most_connections = connections_that_fit()},
       per_loop_(loops_.data_count()) {}
 
@@ -114,9 +115,8 @@ std::string Listener::open() {
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
     loops_.run_on(i, [&] {
       PerLoop& mine = per_loop_[i];
-      mine.routing =
-          std::make_unique<LoopState>(loops_.at(i), parts_.registry, parts_.families, config,
-                                      parts_.sticky, shared_.streams);
+      mine.routing = std::make_unique<LoopState>(loops_.at(i), parts_.registry, parts_.families,
+                                                 config, parts_.sticky, shared_.streams);
       mine.listener = std::make_unique<ListenerLoop>(loops_.at(i), *mine.routing, shared_, keys);
       mine.listener->listen(sockets[i]);
     });

@@ -24,6 +24,7 @@ class Listener {
     AdminApi& admin;
     ControlPlane& control_plane;
     Admission* admission;  // nullptr: everything is admitted
+    const ServerTls* tls;  // nullptr: plain
     StickyKeys* sticky;    // as in LoopState
   };
   Listener(const Parts& parts, const Config& config);

@@ -41,7 +41,7 @@ std::string address_text(const sockaddr_storage& peer) {
 }
 
 // To a client whose question is not waited for, because there is no room to wait in.
-void turn_away(int client) {
+void turn_away(int client, bool plain) {
   static constexpr std::string_view kAnswer =
       "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n"
       "x-smg-error-code: too_many_connections\r\nretry-after: 1\r\nconnection: close\r\n"
@@ -49,6 +49,10 @@ void turn_away(int client) {
       R"({"error":{"type":"Service Unavailable","code":"too_many_connections",)"
       R"("message":"This gateway has no room for connections","param":null}})";
   static_assert(kAnswer.size() - kAnswer.find("{") == 136);
+  if (!plain) {  // there is no room for a handshake either
+    close(client);
+    return;
+  }
   char unread[4096];
   // What lies unread when a socket is closed resets the connection, and the answer is lost.
   while (recv(client, unread, sizeof unread, MSG_DONTWAIT) == ssize_t{sizeof unread}) {
@@ -144,8 +148,8 @@ void ListenerLoop::accept_some() {
   for (;;) {
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
-    const int client = accept4(this->fd, reinterpret_cast<sockaddr*>(&peer), &size,
-                               SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int client =
+        accept4(this->fd, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (client < 0) {
       if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
       if (errno == EAGAIN) return;
@@ -165,7 +169,7 @@ void ListenerLoop::take_in(int client, const sockaddr_storage& peer) {
   const std::uint32_t present = shared.connections.load(std::memory_order_relaxed);
   if (present >= limit + excess(limit)) {
     routing.families.http_limit_rejections.with({"connections"}).add();
-    turn_away(client);
+    turn_away(client, shared.tls == nullptr);
     return;
   }
   const int on = 1;
@@ -180,7 +184,7 @@ bool ListenerLoop::turn_away_with_spare() {
   const int client = accept4(this->fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (client >= 0) {
     routing.families.http_limit_rejections.with({"descriptors"}).add();
-    turn_away(client);
+    turn_away(client, shared.tls == nullptr);
   }
   spare_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
   return client >= 0;

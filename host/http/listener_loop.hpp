@@ -30,6 +30,7 @@ class AdminApi;
 class Admission;
 class Connection;
 class ControlPlane;
+class ServerTls;
 
 // Shared by all loops of a listener.
 struct ListenerShared {
@@ -38,8 +39,9 @@ struct ListenerShared {
   AdminApi& admin;  // for the control loop
   ControlPlane& control_plane;
   Admission* admission;  // nullptr: everything is admitted
+  const ServerTls* tls;  // nullptr: plain
   std::atomic<bool> draining{false};
-  std::atomic<std::uint64_t> busy{0};         // requests whose answer is not finished
+  std::atomic<std::uint64_t> busy{0};  // requests whose answer is not finished
   std::atomic<std::uint32_t> streams{0};
   bool handing_over = false;  // while draining, another process listens on the same address
   std::atomic<std::uint32_t> connections{0};  // those beyond the limit included
@@ -92,8 +94,8 @@ class ListenerLoop : private smg_watch {
   LoopState& routing;
   ListenerShared& shared;
   std::shared_ptr<const ServingKeys> keys;  // as the configuration has them
-  std::string head;               // of the answer being written
-  http1::RequestScratch scratch;  // of the head being read
+  std::string head;                         // of the answer being written
+  http1::RequestScratch scratch;            // of the head being read
 
  private:
   static constexpr std::size_t kCorkSize = 64 * 1024;

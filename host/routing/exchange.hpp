@@ -104,8 +104,8 @@ class Exchange final : public StreamEvents {
   std::shared_ptr<Endpoint> endpoint_;       // of the running attempt
   std::shared_ptr<const PolicyRef> policy_;  // of the running attempt, if it is to hear of the end
   std::string_view request_id_;
-  std::string model_;                        // canonical
-  std::string key_;                          // routing key; empty: none
+  std::string model_;  // canonical
+  std::string key_;    // routing key; empty: none
   bool key_from_rid_ = false;
   std::unique_ptr<RerankTerms> rerank_;
   std::unique_ptr<Bytes> answer_;  // rerank: the worker's answer so far

@@ -82,8 +82,7 @@ void Exchange::look_at_pause() {
   }
   state_.families.http_limit_rejections.with({"stream_idle_timeout"}).add();
   spdlog::warn("request {}: worker {} has sent nothing of a stream for {} s, it is cut",
-               request_id_, worker_->url(),
-               state_.config().limits.stream_idle_timeout_secs);
+               request_id_, worker_->url(), state_.config().limits.stream_idle_timeout_secs);
   cancel_stream(false);
   cut();
 }
