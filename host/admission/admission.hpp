@@ -1,7 +1,7 @@
 // Admission: how many requests may run at once, and who waits for room.
 //
 // One Admission serves the whole process, in one of two kinds: the Limiter (limiter.hpp), or the
-// PriorityScheduler (priority_scheduler.hpp). A request asks with a ticket (ticket.hpp), before its
+// Scheduler (scheduler.hpp). A request asks with a ticket (ticket.hpp), before its
 // body is read:
 //
 //   switch (admission.enter(ticket, {priority, tenant, now}, refusal)) {
@@ -73,7 +73,8 @@ class Admission {
                        AdmissionRefusal& refusal) = 0;
 
   // Takes over limits, classes and tenant policies. Whether there is admission control at all, and
-  // of which kind, stays as it was made. Who waits goes on to wait for the time it was told.
+  // of which kind, stays as it was made. Who waits goes on to wait for the time it was told. Call
+  // tick() after it.
   virtual void configure(const Config& config, std::uint64_t now) = 0;
   virtual void fleet_changed(const FleetCapacity& fleet, std::uint64_t now) = 0;
   // What is due by time alone: refilled tokens, starved waiters, gauges. Returns when it wants to
@@ -95,6 +96,7 @@ class Admission {
 
    private:
     AdmissionTicket* first_ = nullptr;
+    AdmissionTicket* last_ = nullptr;
   };
 
   Admission() = default;

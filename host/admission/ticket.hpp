@@ -15,6 +15,8 @@
 
 namespace smg {
 
+class Tickets;
+
 class AdmissionTicket : private smg_task {
  public:
   // Called on the ticket's loop, from a posted task. They may call the ticket.
@@ -59,7 +61,7 @@ class AdmissionTicket : private smg_task {
  private:
   friend class Admission;
   friend class Limiter;
-  friend class PriorityScheduler;
+  friend class Scheduler;
   friend class Tickets;
 
   enum class State : std::uint8_t { idle, waiting, granted, running };
@@ -84,7 +86,8 @@ class AdmissionTicket : private smg_task {
   std::uint64_t entered_ = 0;    // ns
   std::uint64_t waited_ = 0;     // ns, set when granted
   AdmissionTicket* next_post_ = nullptr;
-  AdmissionTicket* next_ = nullptr;  // of the list it is in
+  Tickets* list_ = nullptr;  // that it is in
+  AdmissionTicket* next_ = nullptr;
   AdmissionTicket* prev_ = nullptr;
 };
 
