@@ -21,7 +21,7 @@
 
 namespace smg {
 
-class AdminKeys;
+class PendingVerdict;
 class TokenDesk;
 
 // What is asked. The views are valid for the call.
@@ -34,24 +34,21 @@ struct AdminQuery {
 };
 
 struct AdminVerdict {
-  std::uint32_t status = 0;        // 0: pass; else 401 or 403
-  std::string_view challenge;      // the value of WWW-Authenticate; empty: no such header
-  std::string text;                // the body, as text/plain; may be empty
-  std::string principal;           // who it is; empty: nobody knows
-  std::string_view auth_method;    // "none", "shared_key", "api_key", "jwt"
-  std::string_view role;           // "admin", "user", or empty
+  std::uint32_t status = 0;      // 0: pass; else 401 or 403
+  std::string_view challenge;    // the value of WWW-Authenticate; empty: no such header
+  std::string text;              // the body, as text/plain; may be empty
+  std::string principal;         // who it is; empty: nobody knows
+  std::string_view auth_method;  // "none", "shared_key", "api_key", "jwt"
+  std::string_view role;         // "admin", "user", or empty
 
   bool pass() const { return status == 0; }
 };
-
-// A request whose verdict is not there yet. Belongs to the loop that asked.
-class PendingVerdict;
 
 class ControlPlane {
  public:
   using Post = std::function<void(smg_task*)>;  // to the loop that asks; any thread
   using Done = std::function<void(const AdminVerdict&)>;
-  // Lets go of a verdict: `done` will not be called. Nothing else has to be done with it.
+  // A request whose verdict is not there yet. Belongs to the loop that asked.
   using Pending = std::shared_ptr<PendingVerdict>;
 
   ControlPlane(const Auth& auth, Families& families);
@@ -67,8 +64,19 @@ class ControlPlane {
   // later, from a task that `post` is given, unless forget(pending) comes first.
   std::optional<AdminVerdict> check(const AdminQuery& query, const Post& post, Done done,
                                     Pending& pending);
-  // On the loop that asked.
+  // The client is gone: `done` will not be called. On the loop that asked.
   static void forget(Pending& pending);
+
+ private:
+  struct Rules;
+
+  void record(const Rules& rules, const AdminQuery& query, const AdminVerdict& verdict) const;
+
+  Families& families_;
+  const Series unauthorized_, forbidden_;
+  std::mutex mutex_;
+  std::shared_ptr<const Rules> rules_;
+  std::unique_ptr<TokenDesk> desk_;  // once there is an issuer
 };
 
 }  // namespace smg
