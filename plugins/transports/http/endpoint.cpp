@@ -20,7 +20,7 @@ std::string host_field(const smg_worker& worker, bool tls) {
 Endpoint::Endpoint(Transport& transport, const smg_worker& worker)
     : transport_(transport),
       worker_(worker),
-      tls_(text(worker.scheme) == "https" ? &transport.tls() : nullptr),
+      tls_(text(worker.scheme) == "https" ? transport.tls(worker) : nullptr),
       base_path_(text(worker.base_path)),
       host_line_(host_field(worker, tls_ != nullptr)) {
   if (worker.host.size == 0 || worker.port == 0 || worker.port > 65535) {

@@ -122,6 +122,10 @@ TEST_CASE("mistakes in a file are named with line, key, value and what is allowe
       {"[server]\nhost = \"127.0.0.1\\u0000\"\n",
        "x.toml:2:8: a text must be one line without control characters\n"},
       // Not served.
+      {"[tls]\ncert_path = \"/c\"\n",
+       "x.toml:2: [tls] cert_path: is set and key_path is not; set both or none\n"},
+      {"[tls]\nclient_ca_path = \"/c\"\n",
+       "x.toml:2: [tls] client_ca_path: is set without TLS; set cert_path and key_path as well\n"},
       {"[server]\ndp_aware = true\n",
        "x.toml:2: [server] dp_aware: this version does not expand workers into data-parallel "
        "ranks\n"},
