@@ -138,7 +138,7 @@ def test_renewed_files_are_taken_up_without_a_failed_request(authorities, tmp_pa
 
     put(one, "first")
     replace(trusted, one.certificate)
-    with TlsWorker(one.issue("engine"), one.certificate, script=closing) as worker, Gateway([], ready=False) as running:
+    with TlsWorker(one.issue("engine"), one.certificate, script=closing) as worker, Gateway([], "[circuit_breaker]\ndisabled = true\n", ready=False) as running:
         running.wait_listening()
         post(running, worker.url, ca_cert_paths=[trusted], **identity(identity_now))
         wait_registered(running, worker.url)
