@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "host/config/credentials.hpp"
 #include "host/config/settings.hpp"
 
 namespace smg {
@@ -152,6 +153,7 @@ void check_together(Draft& draft) {
   check_log_dir(draft);
   check_tls(draft);
   check_served(draft);
+  check_auth(draft);
   const std::uint64_t stale = config.liveness.stale_secs;
   if (stale != 0 && stale <= config.load_monitor.interval_secs) {
     config.warnings.push_back(

@@ -10,7 +10,8 @@
 namespace smg {
 namespace {
 
-constexpr std::string_view kLive[] = {"overload",
+constexpr std::string_view kLive[] = {"auth",
+                                      "overload",
                                       "liveness",
                                       "load_monitor",
                                       "health_check",
