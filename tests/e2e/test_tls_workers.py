@@ -104,7 +104,8 @@ def test_files_that_cannot_be_used_fail_the_registration(authorities):
         running.wait_listening()
         missing = one.directory / "nowhere.pem"
         message = failure(running, post(running, worker.url, ca_cert_paths=[missing]))
-        assert message == f"cannot use `{missing}` as ca_file (of one worker: tls.ca_cert_paths): No such file or directory; it must be a readable PEM file"
+        assert message == (f"worker {worker.url}: cannot use `{missing}` as ca_file (of one worker: tls.ca_cert_paths): No such file or directory; "
+                           "it must be a readable PEM file")
         pair = one.issue("a")[0], one.issue("b")[1]
         assert "key values mismatch" in failure(running, post(running, worker.url, **identity(pair)))
         assert workers(running)["total"] == 0 and not worker.visitors

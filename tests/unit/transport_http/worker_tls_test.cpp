@@ -114,13 +114,14 @@ TEST_CASE("a worker's file that cannot be used is refused when the worker is ope
   };
   WorkerText worker{.scheme = "https", .port = 1, .ca_files = {"/no/such/ca.pem"}};
   CHECK(refusal(worker) ==
-        "cannot use `/no/such/ca.pem` as ca_file (of one worker: tls.ca_cert_paths): No such file "
+        "worker https://127.0.0.1:1: cannot use `/no/such/ca.pem` as ca_file (of one worker: "
+        "tls.ca_cert_paths): No such file "
         "or directory; it must be a readable PEM file");
   worker = {.scheme = "https",
             .port = 1,
             .client_cert = all.certificate("client"),
             .client_key = all.key("stranger")};
-  CHECK(refusal(worker) == "cannot use `" + all.key("stranger") +
+  CHECK(refusal(worker) == "worker https://127.0.0.1:1: cannot use `" + all.key("stranger") +
                                "` as client_key (of one worker: tls.client_key_path): key values "
                                "mismatch; it must be a readable PEM file");
 }
