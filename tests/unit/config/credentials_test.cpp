@@ -66,7 +66,7 @@ TEST_CASE("3.9.5 keys that cannot be used are start-up errors that do not show t
       {R"(tenant_api_keys = "a:hush")", "must be a list of strings"},
       {R"(tenant_api_keys = ["a:hush", 7])", "must be a list of strings"},
       {R"(api_key = "hush ")", "the key has blanks around it"},
-      {R"(api_key = "hu\nsh")", "visible ASCII characters"},
+      {R"(api_key = "hu sh")", "visible ASCII characters"},
       {R"(api_key = "")", "must not be empty"},
       {R"(api_key = ["hush"])", "must be a string"},
       {R"(api_kye = "hush")", "unknown key"},
