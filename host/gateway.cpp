@@ -346,12 +346,12 @@ void Gateway::shut_down(const std::atomic<bool>& hurry) {
   });
   const std::uint64_t begun = Loop::clock();
   const std::uint64_t settle = std::min(grace / 2, seconds_to_ns(5));
-  spdlog::info("draining: {} requests running; {}; a second signal ends at once", listener_->busy(),
-               handing_over ? "new connections are left to who else listens"
-                            : "no longer ready, new requests are refused");
   // Whoever takes over is scraped from now on.
   if (handing_over) metrics_listener_.reset();
   listener_->announce_draining();
+  spdlog::info("draining: {} requests running; {}; a second signal ends at once", listener_->busy(),
+               handing_over ? "new connections are left to who else listens"
+                            : "no longer ready, new requests are refused");
   wait_until([] { return false; }, begun + settle, hurry);
   listener_->close_idle();
   if (!wait_until([&] { return listener_->busy() == 0; }, begun + grace, hurry)) {

@@ -72,9 +72,8 @@ class Admission {
   virtual Answer enter(AdmissionTicket& ticket, const AdmissionRequest& request,
                        AdmissionRefusal& refusal) = 0;
 
-  // Takes over limits, classes and tenant policies. Whether there is admission control at all, and
-  // of which kind, stays as it was made. Who waits goes on to wait for the time it was told. Call
-  // tick() after it.
+  // Takes over limits, classes and tenant policies; which of the two kinds it is stays as it was
+  // made. Who waits goes on to wait for the time it was told. Call tick() after it.
   virtual void configure(const Config& config, std::uint64_t now) = 0;
   virtual void fleet_changed(const FleetCapacity& fleet, std::uint64_t now) = 0;
   // What is due by time alone: refilled tokens, starved waiters, gauges. Returns when it wants to
@@ -109,9 +108,9 @@ class Admission {
   std::mutex mutex_;
 };
 
-// The kind that `config` asks for; nullptr: everything is admitted. A scheduler that cannot start
-// is told in the log, and the limiter serves in its place. `wake` is called, on any loop, when the
-// next due time of tick() may be nearer than it said: have the control loop call tick() soon.
+// The kind that `config` asks for. A scheduler that cannot start is told in the log, and the
+// limiter serves in its place. `wake` is called, on any loop, when the next due time of tick() may
+// be nearer than it said: have the control loop call tick() soon.
 std::unique_ptr<Admission> make_admission(const Config& config, Families& families,
                                           std::function<void()> wake);
 

@@ -1,5 +1,6 @@
 #include "host/admission/limiter.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "host/config/duration.hpp"
@@ -13,26 +14,32 @@ constexpr AdmissionRefusal kFull{
 constexpr AdmissionRefusal kTimeout{503, "admission_queue_timeout",
                                     "No room became free in time; try again later", 2};
 
-double rate_of(const AdmissionConfig& config) {
-  return static_cast<double>(config.rate_limit_tokens_per_second.value_or(0));
-}
-
 }  // namespace
 
 Limiter::Limiter(const AdmissionConfig& config, Families& families, std::function<void()> wake)
-    : bucket_(static_cast<double>(config.max_concurrent_requests), rate_of(config)),
-      queue_size_(config.queue_size),
-      queue_timeout_(seconds_to_ns(config.queue_timeout_secs)),
+    : bucket_(0, 0),
       wake_(std::move(wake)),
       allowed_(families.http_rate_limit.with({"allowed"})),
       rejected_(families.http_rate_limit.with({"rejected"})),
       full_(families.admission_queue_rejected.with({"full"})),
       timeout_(families.admission_queue_rejected.with({"timeout"})),
       depth_shown_(families.admission_queue_depth),
-      inflight_shown_(families.admission_inflight) {}
+      inflight_shown_(families.admission_inflight) {
+  take_over(config);
+}
+
+void Limiter::take_over(const AdmissionConfig& config) {
+  off_.store(config.max_concurrent_requests <= 0, std::memory_order_relaxed);
+  const auto capacity = std::max<std::int64_t>(0, config.max_concurrent_requests);
+  bucket_.resize(static_cast<std::uint64_t>(capacity),
+                 config.rate_limit_tokens_per_second.value_or(0));
+  queue_size_ = config.queue_size;
+  queue_timeout_ = seconds_to_ns(config.queue_timeout_secs);
+}
 
 Admission::Answer Limiter::enter(AdmissionTicket& ticket, const AdmissionRequest& request,
                                  AdmissionRefusal& refusal) {
+  if (off_.load(std::memory_order_relaxed)) return Answer::admitted;
   bool wake = false;
   {
     Posts posts;
@@ -51,7 +58,7 @@ Admission::Answer Limiter::enter(AdmissionTicket& ticket, const AdmissionRequest
       refusal = kFull;
       return Answer::refused;
     }
-    wake = queue_.empty() && bucket_.per_second() > 0;
+    wake = queue_.empty() && bucket_.refills();
     ticket.state_ = AdmissionTicket::State::waiting;
     ticket.deadline_ = request.now + queue_timeout_;
     queue_.push_back(ticket);
@@ -64,7 +71,12 @@ Admission::Answer Limiter::enter(AdmissionTicket& ticket, const AdmissionRequest
 
 void Limiter::serve(std::uint64_t now, Posts& posts) {
   bucket_.refill(now);
-  while (!queue_.empty() && bucket_.take()) {
+  while (!queue_.empty()) {
+    if (off_.load(std::memory_order_relaxed)) {
+      bucket_.borrow();
+    } else if (!bucket_.take()) {
+      return;
+    }
     AdmissionTicket& ticket = *queue_.front();
     unqueue(ticket);
     ticket.state_ = AdmissionTicket::State::granted;
@@ -120,11 +132,8 @@ void Limiter::leave(AdmissionTicket& ticket, std::uint64_t now) {
 void Limiter::configure(const Config& config, std::uint64_t now) {
   Posts posts;
   const std::lock_guard lock(mutex_);
-  const AdmissionConfig& limits = config.admission;
   bucket_.refill(now);
-  bucket_.resize(static_cast<double>(limits.max_concurrent_requests), rate_of(limits));
-  queue_size_ = limits.queue_size;
-  queue_timeout_ = seconds_to_ns(limits.queue_timeout_secs);
+  take_over(config.admission);
   serve(now, posts);
 }
 
@@ -132,7 +141,7 @@ std::uint64_t Limiter::tick(std::uint64_t now) {
   Posts posts;
   const std::lock_guard lock(mutex_);
   serve(now, posts);
-  return queue_.empty() || bucket_.per_second() <= 0 ? kNever : bucket_.next_token(now);
+  return queue_.empty() || !bucket_.refills() ? kNever : bucket_.next_token(now);
 }
 
 }  // namespace smg

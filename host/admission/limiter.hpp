@@ -1,6 +1,9 @@
 // The concurrency limiter: a bucket with one token for each request that runs, refilled at a rate
-// if there is one, and a queue before it. Threads: see admission.hpp.
+// if there is one, and a queue before it. With max_concurrent_requests at 0 or below it is off: it
+// admits everything and counts nothing, until configure() turns it on. Threads: see admission.hpp.
 #pragma once
+
+#include <atomic>
 
 #include "host/admission/admission.hpp"
 #include "host/admission/tickets.hpp"
@@ -10,7 +13,6 @@ namespace smg {
 
 class Limiter final : public Admission {
  public:
-  // REQUIRES: max_concurrent_requests above 0.
   Limiter(const AdmissionConfig& config, Families& families, std::function<void()> wake);
 
   Answer enter(AdmissionTicket& ticket, const AdmissionRequest& request,
@@ -24,13 +26,15 @@ class Limiter final : public Admission {
   void leave(AdmissionTicket& ticket, std::uint64_t now) override;
   void told(AdmissionTicket& ticket) override;
 
+  void take_over(const AdmissionConfig& config);
   // Hands tokens to those who wait for them.
   void serve(std::uint64_t now, Posts& posts);
   void unqueue(AdmissionTicket& ticket);
 
+  std::atomic<bool> off_{true};
   TokenBucket bucket_;
-  std::uint64_t queue_size_;
-  std::uint64_t queue_timeout_;  // ns
+  std::uint64_t queue_size_ = 0;
+  std::uint64_t queue_timeout_ = 0;  // ns
   Tickets queue_;
   std::uint64_t depth_ = 0;  // of it
   const std::function<void()> wake_;

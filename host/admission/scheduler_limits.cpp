@@ -61,9 +61,8 @@ void Scheduler::take_over(const Config& config) {
   for (const auto& [tenant, name] : config.priority_scheduler.tenant_max_class) {
     highest_.emplace(tenant, priority_rank(name).value_or(kDefaultRank));
   }
-  const auto per_second =
-      static_cast<double>(config.admission.rate_limit_tokens_per_second.value_or(0));
-  if (per_second <= 0) {
+  const std::uint64_t per_second = config.admission.rate_limit_tokens_per_second.value_or(0);
+  if (per_second == 0) {
     rate_.reset();
   } else if (rate_) {
     rate_->resize(per_second, per_second);

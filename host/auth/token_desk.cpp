@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "host/auth/jwt.hpp"
-#include "host/loop/loop.hpp"
 
 namespace smg {
 namespace {
@@ -14,6 +13,11 @@ namespace {
 double wall_clock() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
+}
+
+std::uint64_t monotonic() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
 }
 
 }  // namespace
@@ -65,7 +69,7 @@ std::shared_ptr<Jwks> TokenDesk::make_jwks(Jwks::Source source, Series succeeded
   hooks.fetch = [this](const std::string& url, HttpGet::Done done) {
     http_.get(url, std::move(done));
   };
-  hooks.now = Loop::clock;
+  hooks.now = monotonic;
   hooks.succeeded = succeeded;
   hooks.failed = failed;
   return std::make_shared<Jwks>(std::move(source), std::move(hooks));

@@ -31,6 +31,14 @@ void check_backoff(Draft& draft) {
   }
 }
 
+void check_admission(Draft& draft) {
+  const AdmissionConfig& admission = draft.config.admission;
+  if (admission.queue_size == 0 || admission.queue_timeout_secs > 0) return;
+  draft.problems.add(origin(draft, "admission.queue_timeout_secs") +
+                     ": is 0, must be > 0 while queue_size is " +
+                     std::to_string(admission.queue_size) + "; queue_size = 0 lets nobody wait");
+}
+
 bool overlap(const std::string& a, const std::string& b) {
   const auto is_any = [](const std::string& host) { return host == "0.0.0.0" || host == "::"; };
   return a == b || is_any(a) || is_any(b);
@@ -142,6 +150,7 @@ std::string origin(const Draft& draft, std::string_view setting) {
 void check_together(Draft& draft) {
   Config& config = draft.config;
   check_backoff(draft);
+  check_admission(draft);
   const std::uint64_t over = config.server.stream_request_bodies_over;
   if (over != 0 && over >= config.server.max_payload_size) {
     draft.problems.add(origin(draft, "server.stream_request_bodies_over") + ": is " +

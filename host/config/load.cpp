@@ -12,6 +12,7 @@
 #include "host/config/credentials.hpp"
 #include "host/config/nearest.hpp"
 #include "host/config/plugin_options.hpp"
+#include "host/config/priority_tables.hpp"
 #include "host/config/settings.hpp"
 #include "host/config/worker_table.hpp"
 
@@ -94,6 +95,7 @@ void read_section(Draft& draft, const Node& section) {
   }
   for (const auto& node : section.children) {
     const bool own = find_setting(section.key, node.key) != nullptr;
+    if (section.key == "priority_scheduler" && read_priority_table(draft, node)) continue;
     if (!own && kind != 0 && node.kind == NodeKind::kTable) {
       draft.plugin_tables.push_back({kind, node});
     } else {
@@ -196,7 +198,11 @@ Result<Draft> read_text(const ParsedCommand& command, std::string_view toml, std
   }
   read_tree(draft, root);
   read_flags(draft, command.flags);
+<<<<<<< HEAD
   read_environment(draft);
+=======
+  read_priority_file(draft);
+>>>>>>> wt-A
   result.value = std::move(draft);
   return result;
 }

@@ -21,7 +21,7 @@ constexpr int kTurnedAwayAtOnce = 16;  // then a pause: descriptors may come fre
 
 // Connections beyond the limit that still get to put a question.
 std::uint32_t excess(std::uint32_t limit) {
-  return std::clamp<std::uint32_t>(limit / 8, 1, 64);
+  return std::clamp<std::uint32_t>(limit / 8, 4, 64);
 }
 
 // Without the port. An IPv4 client of an IPv6 socket is shown as what it is.

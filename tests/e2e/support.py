@@ -86,7 +86,11 @@ name = "{policy}"
         self.process = subprocess.Popen([SMG, "launch", "--config", self.config, *args], stdout=self.log,
                                         stderr=subprocess.STDOUT, env=ENV)
         if ready:
-            self.wait_ready(len(workers))
+            try:
+                self.wait_ready(len(workers))
+            except BaseException:
+                self.__exit__(AssertionError)
+                raise
 
     def wait_ready(self, count):
         def ready():
