@@ -173,10 +173,9 @@ std::string credential_problem(std::string_view text) {
 std::string printable_url(std::string_view text) {
   const std::size_t scheme = text.find("://");
   const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
-  const std::size_t at = text.find('@', begin);
-  if (at == std::string_view::npos || at > std::min(text.find('/', begin), text.size())) {
-    return std::string(text);
-  }
+  // A password may have an `@` itself.
+  const std::size_t at = text.substr(0, text.find('/', begin)).rfind('@');
+  if (at == std::string_view::npos || at < begin) return std::string(text);
   return std::string(text.substr(0, begin)) + "***" + std::string(text.substr(at));
 }
 
