@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "host/config/credentials.hpp"
 #include "host/config/settings.hpp"
 
 namespace smg {
@@ -28,6 +29,14 @@ void check_backoff(Draft& draft) {
                        std::to_string(last) + ", must be at least initial_backoff_ms, which is " +
                        std::to_string(first));
   }
+}
+
+void check_admission(Draft& draft) {
+  const AdmissionConfig& admission = draft.config.admission;
+  if (admission.queue_size == 0 || admission.queue_timeout_secs > 0) return;
+  draft.problems.add(origin(draft, "admission.queue_timeout_secs") +
+                     ": is 0, must be > 0 while queue_size is " +
+                     std::to_string(admission.queue_size) + "; queue_size = 0 lets nobody wait");
 }
 
 bool overlap(const std::string& a, const std::string& b) {
@@ -80,6 +89,19 @@ void check_log_dir(Draft& draft) {
                      "\": " + place.string() + " cannot be written");
 }
 
+void check_tls(Draft& draft) {
+  const Tls& tls = draft.config.tls;
+  if (tls.cert_path.empty() != tls.key_path.empty()) {
+    const bool cert = !tls.cert_path.empty();
+    draft.problems.add(origin(draft, cert ? "tls.cert_path" : "tls.key_path") + ": is set and " +
+                       (cert ? "key_path" : "cert_path") + " is not; set both or none");
+  }
+  if (!tls.client_ca_path.empty() && tls.cert_path.empty()) {
+    draft.problems.add(origin(draft, "tls.client_ca_path") +
+                       ": is set without TLS; set cert_path and key_path as well");
+  }
+}
+
 // What can be read but is not served: better refused than ignored.
 void check_served(Draft& draft) {
   const Server& server = draft.config.server;
@@ -128,6 +150,7 @@ std::string origin(const Draft& draft, std::string_view setting) {
 void check_together(Draft& draft) {
   Config& config = draft.config;
   check_backoff(draft);
+  check_admission(draft);
   const std::uint64_t over = config.server.stream_request_bodies_over;
   if (over != 0 && over >= config.server.max_payload_size) {
     draft.problems.add(origin(draft, "server.stream_request_bodies_over") + ": is " +
@@ -137,7 +160,9 @@ void check_together(Draft& draft) {
   check_metrics_host(config);
   check_ports(draft);
   check_log_dir(draft);
+  check_tls(draft);
   check_served(draft);
+  check_auth(draft);
   const std::uint64_t stale = config.liveness.stale_secs;
   if (stale != 0 && stale <= config.load_monitor.interval_secs) {
     config.warnings.push_back(

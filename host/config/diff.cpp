@@ -10,13 +10,18 @@
 namespace smg {
 namespace {
 
-constexpr std::string_view kLive[] = {"overload",
+constexpr std::string_view kLive[] = {"auth",
+                                      "overload",
                                       "liveness",
                                       "load_monitor",
                                       "health_check",
                                       "circuit_breaker",
                                       "retry",
                                       "pd",
+                                      "admission",
+                                      "priority_scheduler.default_max_class",
+                                      "priority_scheduler.config",
+                                      "priority_scheduler.tenant_metric_top_n",
                                       "log.level",
                                       "log.access",
                                       "routing_key_override.headers",
@@ -58,6 +63,19 @@ void compare_options(const OptionTables& running, const OptionTables& wanted,
   look(wanted, running);
 }
 
+// The scheduler's tables, which are no settings of their own.
+void compare_priorities(const PriorityScheduler& running, const PriorityScheduler& wanted,
+                        ConfigChanges& changes) {
+  for (std::size_t rank = 0; rank < wanted.classes.size(); ++rank) {
+    if (running.classes[rank] == wanted.classes[rank]) continue;
+    changes.applied.push_back("priority_scheduler.classes." +
+                              std::string(defaults::kPriorityClasses[rank]));
+  }
+  if (running.tenant_max_class != wanted.tenant_max_class) {
+    changes.applied.emplace_back("priority_scheduler.tenant_policies");
+  }
+}
+
 const WorkerSpec* find_worker(const Config& config, const std::string& url) {
   const auto found = std::find_if(config.workers.begin(), config.workers.end(),
                                   [&](const WorkerSpec& worker) { return worker.url.text == url; });
@@ -85,6 +103,7 @@ ConfigChanges compare(const Config& running, const Config& wanted) {
       list.push_back(setting.name());
     }
   }
+  compare_priorities(running.priority_scheduler, wanted.priority_scheduler, changes);
   std::map<std::string, bool> options;
   compare_options(running.plugin_options, wanted.plugin_options, options);
   compare_options(running.label_options, wanted.label_options, options);
@@ -116,6 +135,8 @@ void take_live(Config& running, const Config& wanted) {
   for (const auto& setting : all_settings()) {
     if (is_live(setting)) setting.copy(running, wanted);
   }
+  running.priority_scheduler.classes = wanted.priority_scheduler.classes;
+  running.priority_scheduler.tenant_max_class = wanted.priority_scheduler.tenant_max_class;
   running.workers = wanted.workers;
   running.warnings = wanted.warnings;
 }

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "host/config/checks.hpp"
+#include "host/config/credentials.hpp"
 #include "host/config/nearest.hpp"
 #include "host/config/plugin_options.hpp"
+#include "host/config/priority_tables.hpp"
 #include "host/config/settings.hpp"
 #include "host/config/worker_table.hpp"
 
@@ -58,7 +60,8 @@ void read_key(Draft& draft, const Node& section, const Node& node,
   OptionValue value;
   std::string reason;
   if (!read_value(*setting, node, value, reason)) {
-    draft.problems.add(where + " = " + printable_value(node) + ": " + reason);
+    draft.problems.add(where + (setting->secret ? "" : " = " + printable_value(node)) + ": " +
+                       reason);
     return;
   }
   setting->set(draft.config, value);
@@ -92,6 +95,7 @@ void read_section(Draft& draft, const Node& section) {
   }
   for (const auto& node : section.children) {
     const bool own = find_setting(section.key, node.key) != nullptr;
+    if (section.key == "priority_scheduler" && read_priority_table(draft, node)) continue;
     if (!own && kind != 0 && node.kind == NodeKind::kTable) {
       draft.plugin_tables.push_back({kind, node});
     } else {
@@ -194,6 +198,11 @@ Result<Draft> read_text(const ParsedCommand& command, std::string_view toml, std
   }
   read_tree(draft, root);
   read_flags(draft, command.flags);
+<<<<<<< HEAD
+  read_environment(draft);
+=======
+  read_priority_file(draft);
+>>>>>>> wt-A
   result.value = std::move(draft);
   return result;
 }
@@ -239,6 +248,9 @@ Result<Config> finish(Draft draft, std::span<const smg_plugin* const> plugins) {
   }
   require_transports(draft, plugins);
   check_together(draft);
+  for (auto& worker : draft.config.workers) {
+    if (worker.api_key.empty()) worker.api_key = draft.config.auth.api_key;
+  }
   Result<Config> result;
   result.problems = std::move(draft.problems);
   if (result.problems.empty()) result.value = std::move(draft.config);

@@ -175,8 +175,14 @@ std::string printable_url(std::string_view text) {
   const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
   // A password may have an `@` itself.
   const std::size_t at = text.substr(0, text.find('/', begin)).rfind('@');
-  if (at == std::string_view::npos || at < begin) return std::string(text);
-  return std::string(text.substr(0, begin)) + "***" + std::string(text.substr(at));
+  const bool hidden = at != std::string_view::npos && at >= begin;
+  const std::string_view rest = text.substr(hidden ? at : begin);
+  const std::size_t query = rest.find('?');
+  std::string shown(text.substr(0, begin));
+  if (hidden) shown += "***";
+  shown += rest.substr(0, query);
+  if (query != std::string_view::npos) shown += "?***";
+  return shown;
 }
 
 }  // namespace smg

@@ -1,10 +1,8 @@
 // The way out: replies of the gateway's own, relayed answers, and how their bytes reach the socket.
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <utility>
 
 #include "host/http/connection.hpp"
@@ -64,6 +62,10 @@ bool Connection::begin_response(const RelayedHead& head) {
 
 bool Connection::send_body(std::string_view data) {
   if (broken_) return true;
+  if (!data_begun_) {
+    if (ticket_ != nullptr && !ticket_->begin_data()) return false;  // preempted() is on its way
+    data_begun_ = true;
+  }
   if (framing_ == Framing::none || head_only_) return true;
   if (framing_ == Framing::chunked) {
     std::array<char, 20> line;
@@ -94,6 +96,18 @@ void Connection::end_response() {
 void Connection::release_response() {
   if (std::exchange(held_, false)) count_head(held_status_, {});
   if (!out_.empty()) flush_backlog();
+  if (!out_.empty()) watch_backlog();
+}
+
+void Connection::watch_backlog() {
+  const Limits& limits = env_.config().limits;
+  if (!out_.empty() && !held_ && limits.write_timeout_secs > 0) {
+    set_deadline(limits.write_timeout_secs);
+  } else if (phase_ == Phase::idle) {
+    set_deadline(limits.idle_timeout_secs);
+  } else if (phase_ == Phase::answering) {
+    env_.loop.clear_timer(&timer_);
+  }
 }
 
 void Connection::take_back_response() {
@@ -142,42 +156,39 @@ void Connection::flush_cork(std::string_view corked, std::string_view more) {
   if (broken_ || phase_ == Phase::closed) return;
   std::size_t sent = 0;
   if (!held_ && out_.empty()) {
-    iovec parts[2] = {{const_cast<char*>(corked.data()), corked.size()},
-                      {const_cast<char*>(more.data()), more.size()}};
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = more.empty() ? 1 : 2;
-    const ssize_t count = more.empty() ? send(this->fd, corked.data(), corked.size(), MSG_NOSIGNAL)
-                                       : sendmsg(this->fd, &message, MSG_NOSIGNAL);
-    if (count >= 0) {
-      sent = static_cast<std::size_t>(count);
-    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+    const Channel::Outcome taken = channel_.write(corked, more);
+    if (taken.state == Channel::State::failed) {
       // Not here and now: this may run below a call-back of another connection's worker.
       broken_ = true;
       go_on_later();
       return;
     }
+    sent = taken.bytes;
   }
+  const bool first = out_.empty();
   if (sent < corked.size()) {
     out_.append(corked.substr(sent));
     sent = corked.size();
   }
   out_.append(more.substr(std::min(sent - corked.size(), more.size())));
+  if (first && !out_.empty()) watch_backlog();
 }
 
 void Connection::flush_backlog() {
   if (held_ || broken_) return;
+  bool progress = false;
   while (!out_.empty()) {
-    const ssize_t count = send(this->fd, out_.data(), out_.size(), MSG_NOSIGNAL);
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+    const Channel::Outcome taken = channel_.write(out_.view());
+    if (taken.state == Channel::State::failed) {
       broken_ = true;
       go_on_later();
       return;
     }
-    out_.consume(static_cast<std::size_t>(count));
+    if (taken.state != Channel::State::moved) break;
+    out_.consume(taken.bytes);
+    progress = true;
   }
+  if (progress) watch_backlog();
   if (out_.empty()) out_.release();
   if (out_.size() <= kLowWater && exchanging_) exchange_.client_drained();
   if (phase_ != Phase::idle) return;

@@ -60,7 +60,7 @@ struct MetricsOptions {
   // Labels whose values clients choose: the first `capped_values` distinct ones are kept, those
   // that come later are shown as `other`. One list of values per label name, so that every family
   // shows the same ones.
-  std::set<std::string, std::less<>> capped_labels = {"model", "tool_name"};
+  std::set<std::string, std::less<>> capped_labels = {"model", "tool_name", "tenant"};
   std::size_t capped_values = 1024;
 };
 

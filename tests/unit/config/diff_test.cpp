@@ -124,6 +124,28 @@ TEST_CASE("keys of every live group are live") {
   }
 }
 
+TEST_CASE(
+    "the limits of admission and the scheduler's tables are live, which of the two serves is not") {
+  const Config running = config("");
+  const Config wanted = config(
+      "[admission]\nmax_concurrent_requests = 8\nqueue_size = 3\n"
+      "[priority_scheduler]\nenabled = true\ndefault_max_class = \"bulk\"\n"
+      "[priority_scheduler.classes.system]\nreserved_floor = 1\nqueue_size = 1\n"
+      "queue_timeout_secs = 1\nstarvation_threshold_secs = 1\ncan_preempt = false\n"
+      "[priority_scheduler.tenant_policies.\"auth:acme\"]\nmax_class = \"bulk\"\n");
+  const ConfigChanges changes = compare(running, wanted);
+  CHECK(changes.applied == Names{"admission.max_concurrent_requests", "admission.queue_size",
+                                 "priority_scheduler.default_max_class",
+                                 "priority_scheduler.classes.system",
+                                 "priority_scheduler.tenant_policies"});
+  CHECK(changes.restart_needed == Names{"priority_scheduler.enabled"});
+  Config taken = running;
+  take_live(taken, wanted);
+  CHECK(taken.priority_scheduler.classes == wanted.priority_scheduler.classes);
+  CHECK(taken.priority_scheduler.tenant_max_class == wanted.priority_scheduler.tenant_max_class);
+  CHECK_FALSE(compare(taken, wanted).any());
+}
+
 TEST_CASE("options of plugins go by kind, plugin and option") {
   const smg_option limit = option(SMG_OPTION_INT, "limit", "3");
   const smg_option unset = option(SMG_OPTION_INT, "unset");
