@@ -198,11 +198,8 @@ Result<Draft> read_text(const ParsedCommand& command, std::string_view toml, std
   }
   read_tree(draft, root);
   read_flags(draft, command.flags);
-<<<<<<< HEAD
   read_environment(draft);
-=======
   read_priority_file(draft);
->>>>>>> wt-A
   result.value = std::move(draft);
   return result;
 }
