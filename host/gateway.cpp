@@ -313,6 +313,9 @@ std::string Gateway::start() {
   metrics_listener_ = MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port,
                                             config_.server.reuse_port, error);
   if (metrics_listener_ == nullptr) return error;
+  access_log_ =
+      std::make_unique<AccessLog>(config_.log, loops_.data_count(), families_.access_log_dropped);
+  if (error = access_log_->start(); !error.empty()) return error;
   if (!config_.tls.cert_path.empty()) {
     tls_ = ServerTls::make(config_.tls, families_, error);
     if (tls_ == nullptr) return error;
@@ -320,7 +323,7 @@ std::string Gateway::start() {
   }
   listener_ = std::make_unique<Listener>(
       Listener::Parts{loops_, *registry_, families_, bus_, *admin_, *control_plane_,
-                      admission_.get(), tls_.get(), sticky_.get()},
+                      admission_.get(), tls_.get(), *access_log_, sticky_.get()},
       config_);
   if (error = listener_->open(); !error.empty()) return error;
   if (config_.workers.empty()) {
@@ -363,6 +366,7 @@ Gateway::~Gateway() {
   if (listener_ != nullptr) {
     loops_.run_on(loops_.data_count(), [&] { listening_ = nullptr; });
     listener_.reset();
+    access_log_.reset();
   }
   if (registry_ != nullptr) {
     loops_.run_on(loops_.data_count(), [&] { end_parts(); });

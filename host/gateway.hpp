@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "host/access_log.hpp"
 #include "host/admin/admin_api.hpp"
 #include "host/admin/config_reload.hpp"
 #include "host/admission/admission.hpp"
@@ -124,6 +125,7 @@ class Gateway final : private Registry::Observer, private ConfigReload::Target {
     std::atomic<bool> posted{false};
   };
   Wake admission_wake_{};
+  std::unique_ptr<AccessLog> access_log_;
   std::unique_ptr<ServerTls> tls_;
   std::unique_ptr<Listener> listener_;
   Listener* listening_ = nullptr;  // the same while it is open; control thread

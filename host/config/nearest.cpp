@@ -28,6 +28,9 @@ std::string_view nearest(std::string_view wrong, std::span<const std::string_vie
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(wrong.size() < 4 ? 1 : 2, wrong.size() / 3) + 1;
   for (const auto word : known) {
+    // Each letter more is one step.
+    if (std::max(wrong.size(), word.size()) - std::min(wrong.size(), word.size()) >= best_distance)
+      continue;
     const std::size_t d = distance(wrong, word);
     if (d < best_distance) {
       best = word;

@@ -173,14 +173,16 @@ std::string credential_problem(std::string_view text) {
 std::string printable_url(std::string_view text) {
   const std::size_t scheme = text.find("://");
   const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
-  const std::size_t query = text.find('?', begin);
-  const std::string tail = query < text.size() ? "?***" : "";
-  const std::string_view shown = text.substr(0, query);
-  const std::size_t at = shown.find('@', begin);
-  if (at == std::string_view::npos || at > std::min(shown.find('/', begin), shown.size())) {
-    return std::string(shown) + tail;
-  }
-  return std::string(shown.substr(0, begin)) + "***" + std::string(shown.substr(at)) + tail;
+  // A password may have an `@` itself.
+  const std::size_t at = text.substr(0, text.find('/', begin)).rfind('@');
+  const bool hidden = at != std::string_view::npos && at >= begin;
+  const std::string_view rest = text.substr(hidden ? at : begin);
+  const std::size_t query = rest.find('?');
+  std::string shown(text.substr(0, begin));
+  if (hidden) shown += "***";
+  shown += rest.substr(0, query);
+  if (query != std::string_view::npos) shown += "?***";
+  return shown;
 }
 
 }  // namespace smg

@@ -168,6 +168,7 @@ std::size_t Connection::parse(const char* data, std::size_t size) {
 void Connection::finish_request() {
   if (!in_request_) return;
   in_request_ = false;
+  record(refused_ ? AccessEnd::refused : AccessEnd::complete);
   if (ticket_ != nullptr) ticket_->leave(env_.loop.now());
   env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
   env_.routing.families.http_connections_active.add(-1);
@@ -257,6 +258,7 @@ void Connection::close_now() {
   ControlPlane::forget(verdict_);
   if (in_request_) {
     in_request_ = false;
+    record(cut_ ? AccessEnd::cut : AccessEnd::client_gone);
     env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
     env_.routing.families.http_connections_active.add(-1);
   }
@@ -294,6 +296,7 @@ void Connection::timer_fired(smg_timer* timer) {
     case Phase::idle:
     case Phase::answering:
       if (!self->out_.empty()) self->count_limit("write_timeout");
+      self->cut_ = true;
       if (self->channel_.handshaking()) self->count_limit("header_timeout");
       return self->close_now();
     default:

@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 
+#include "host/access_line.hpp"
 #include "host/admission/ticket.hpp"
 #include "host/auth/control_plane.hpp"
 #include "host/base/bytes.hpp"
@@ -126,6 +127,9 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   void complete_request();
   void refuse(std::uint32_t status, std::string_view reason);
   void reply_text(std::uint32_t status, std::string_view text, bool close = false);
+  // A line in the access log, if there is one.
+  void record(AccessEnd end);
+  void begin_record(std::uint32_t status, std::string_view worker, std::string_view error);
   void count_head(std::uint32_t status, std::string_view error_code);
   ReplyContext reply_context();
   bool is_answering() const { return phase_ == Phase::answering; }
@@ -169,8 +173,15 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   std::shared_ptr<AdminCall> admin_;   // from the head of its request to the answer
   const Route* route_ = nullptr;
   std::string request_id_;
-  std::string cors_;   // header lines for a cross-origin request
-  std::string query_;  // of a request that is answered here
+  std::string method_;      // for the access log, as what follows
+  std::string path_;        // without the query
+  std::string worker_;      // that answered
+  std::string_view error_;  // code of an answer made here; a constant
+  std::uint64_t head_at_ = 0;
+  std::uint64_t body_sent_ = 0;  // bytes of the answer's body
+  std::uint32_t status_ = 0;     // 0: no answer was begun
+  std::string cors_;             // header lines for a cross-origin request
+  std::string query_;            // of a request that is answered here
   std::uint64_t started_ = 0;
   BodyError content_error_;        // found in the head, told when the gates are passed
   std::uint64_t announced_ = 0;    // bytes of the body, by its head
@@ -187,6 +198,8 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   bool in_request_ = false;  // between its head and the end of its answer
   bool exchanging_ = false;  // exchange_ is open
   bool data_begun_ = false;  // of the answer's body something may have gone out
+  bool refused_ = false;     // it was not let in
+  bool cut_ = false;         // its answer breaks off on this side
   bool replied_ = false;     // the answer was given before the body came: the rest is not read
   bool held_ = false;        // the answer may still be taken back
   std::uint32_t held_status_ = 0;  // of it

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "host/access_log.hpp"
 #include "host/http/connection.hpp"
 #include "host/http/limits.hpp"
 
@@ -46,10 +47,40 @@ void Connection::count_head(std::uint32_t status, std::string_view error_code) {
   responses.add();
 }
 
+void Connection::begin_record(std::uint32_t status, std::string_view worker,
+                              std::string_view error) {
+  status_ = status;
+  head_at_ = env_.loop.now();
+  body_sent_ = 0;
+  worker_.assign(worker);
+  error_ = error;
+}
+
+void Connection::record(AccessEnd end) {
+  if (!env_.config().log.access) return;
+  const std::uint64_t now = env_.loop.now();
+  const bool routed = route_ != nullptr && route_->action == Action::relay;
+  env_.shared.access_log.lane(env_.loop.index())
+      .record({.request_id = request_id_,
+               .client = peer_,
+               .method = method_,
+               .path = path_,
+               .status = status_,
+               .bytes_sent = body_sent_,
+               .duration = now - started_,
+               .first_byte = status_ == 0 ? 0 : head_at_ - started_,
+               .worker = worker_,
+               .model = routed ? exchange_.model() : std::string_view{},
+               .tenant = tenant_,
+               .error_code = error_,
+               .end = end});
+}
+
 bool Connection::begin_response(const RelayedHead& head) {
   ReplyContext context = reply_context();
   env_.head.clear();
   framing_ = append_relayed_head(env_.head, head, context);
+  begin_record(head.status, head.worker_url, {});
   keep_alive_ = context.keep_alive;
   // Only an answer with nothing unsent before it can be taken back as a whole.
   if (head.hold && out_.empty() && !env_.is_corked(this)) held_ = true;
@@ -66,6 +97,7 @@ bool Connection::send_body(std::string_view data) {
     if (ticket_ != nullptr && !ticket_->begin_data()) return false;  // preempted() is on its way
     data_begun_ = true;
   }
+  body_sent_ += data.size();
   if (framing_ == Framing::none || head_only_) return true;
   if (framing_ == Framing::chunked) {
     std::array<char, 20> line;
@@ -111,6 +143,7 @@ void Connection::watch_backlog() {
 }
 
 void Connection::take_back_response() {
+  status_ = 0;
   held_ = false;
   relaying_ = false;
   env_.forget(this);
@@ -118,6 +151,7 @@ void Connection::take_back_response() {
 }
 
 void Connection::cut_response() {
+  cut_ = true;
   exchanging_ = false;
   close_now();
 }
@@ -132,6 +166,8 @@ void Connection::reply(const MadeReply& reply) {
   exchanging_ = false;
   const std::shared_ptr<AdminCall> answered = std::move(admin_);  // the reply may be a part of it
   count_head(reply.status, reply.error_code);
+  begin_record(reply.status, reply.worker_url, reply.error_code);
+  body_sent_ = head_only_ ? 0 : reply.body.size();
   ReplyContext context = reply_context();
   env_.head.clear();
   append_reply(env_.head, reply, context);

@@ -70,6 +70,7 @@ Connection::Gate Connection::ask_control_plane(const http1::RequestHead& head,
 
 bool Connection::accept(const AdminVerdict& verdict) {
   if (verdict.pass()) return true;
+  refused_ = true;
   std::string challenge;
   if (!verdict.challenge.empty()) {
     challenge.append("www-authenticate: ").append(verdict.challenge).append("\r\n");
@@ -130,6 +131,7 @@ void Connection::waited_long_enough() {
   if (ticket_ == nullptr) return;
   if (const auto refusal = ticket_->expire(env_.loop.now())) {
     leave_gate();
+    refused_ = true;
     refuse_admission(*refusal);
   } else if (ticket_->deadline() != 0) {
     env_.loop.set_timer(&timer_, ticket_->deadline());

@@ -58,7 +58,12 @@ void Connection::begin_request(const http1::RequestHead& head) {
   expects_continue_ = head.expect_continue && head.has_body();
   announced_ = head.content_length > 0 ? static_cast<std::uint64_t>(head.content_length) : 0;
   discardable_ = !head.chunked && !expects_continue_ && announced_ <= kDiscardedBody;
-  replied_ = data_begun_ = false;
+  replied_ = data_begun_ = refused_ = cut_ = false;
+  status_ = 0;
+  method_.assign(head.method);
+  worker_.clear();
+  error_ = {};
+  tenant_.clear();
   HeadFacts facts;
   note_head(head, facts);
   const RouteMatch match = find_route(head.method, facts.path);
@@ -83,7 +88,10 @@ void Connection::begin_request(const http1::RequestHead& head) {
     return;
   }
   const Gate gate = pass_gates(head, facts);
-  if (gate == Gate::refused) return;
+  if (gate == Gate::refused) {
+    refused_ = true;
+    return;
+  }
   open_request(head, facts);
   if (gate == Gate::open) {
     take_body();
@@ -96,6 +104,7 @@ void Connection::note_head(const http1::RequestHead& head, HeadFacts& facts) {
   const std::size_t query = head.target.find('?');
   facts.path = head.target.substr(0, query);
   if (query != std::string_view::npos) facts.query = head.target.substr(query + 1);
+  path_.assign(facts.path);
   const Config& config = env_.config();
   bool authorized = false;
   for (const auto& field : head.fields) {
@@ -240,9 +249,16 @@ void Connection::refuse(std::uint32_t status, std::string_view reason) {
     route_ = nullptr;
     head_only_ = false;
     request_id_.clear();
+    method_.clear();
+    path_.clear();
+    worker_.clear();
+    tenant_.clear();
+    error_ = {};
+    cut_ = false;
     env_.routing.families.http_requests.with({"OTHER", "other"}).add();
   }
   drop_request();
+  refused_ = true;
   // A body that outgrows the limit without having been announced is a malformed body to a
   // validating endpoint.
   if (status == 413 && route_ != nullptr && route_->rules == BodyRules::validated &&

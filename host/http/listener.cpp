@@ -84,6 +84,7 @@ Listener::Listener(const Parts& parts, const Config& config)
               .control_plane = parts.control_plane,
               .admission = parts.admission,
               .tls = parts.tls,
+              .access_log = parts.access_log,
               .most_connections = connections_that_fit()},
       per_loop_(loops_.data_count()) {}
 

@@ -25,7 +25,8 @@ class Listener {
     ControlPlane& control_plane;
     Admission* admission;  // nullptr: everything is admitted
     const ServerTls* tls;  // nullptr: plain
-    StickyKeys* sticky;    // as in LoopState
+    AccessLog& access_log;
+    StickyKeys* sticky;  // as in LoopState
   };
   Listener(const Parts& parts, const Config& config);
   ~Listener();  // REQUIRES: loops still run

@@ -26,6 +26,7 @@
 
 namespace smg {
 
+class AccessLog;
 class AdminApi;
 class Admission;
 class Connection;
@@ -40,6 +41,7 @@ struct ListenerShared {
   ControlPlane& control_plane;
   Admission* admission;  // nullptr: everything is admitted
   const ServerTls* tls;  // nullptr: plain
+  AccessLog& access_log;
   std::atomic<bool> draining{false};
   std::atomic<std::uint64_t> busy{0};  // requests whose answer is not finished
   std::atomic<std::uint32_t> streams{0};

@@ -11,7 +11,7 @@ void choose_request_id(std::string& out, std::span<const http1::Field> fields,
   for (const auto& name : names) {
     for (const auto& field : fields) {
       if (!equals_ignoring_case(field.name, name)) continue;
-      bool printable = true;
+      bool printable = !field.value.empty();
       for (const char c : field.value) printable = printable && c >= 0x20 && c < 0x7f;
       if (printable) {
         out += field.value;

@@ -35,6 +35,8 @@ class Exchange final : public StreamEvents {
   // Begins a new request. REQUIRES: the last one has ended.
   void open(Client& client, const Route& route);
   RequestBuffer& buffer() { return *buffer_; }
+  // Of the request that was opened last, canonical; empty: not known (yet).
+  const std::string& model() const { return model_; }
   // The request is there in full, its headers sealed. The id must stay as it is until the request
   // ends.
   void submit(std::string_view request_id);

@@ -16,10 +16,30 @@ namespace {
 smg_plugin sample_plugin() {
   static const smg_view kChoices[] = {smg::view("tree"), smg::view("hash")};
   static const smg_option kOptions[] = {
-      {sizeof(smg_option), SMG_OPTION_INT, smg::view("size"), smg::view("16"), smg::view("size"), 1,
-       1024, nullptr, 0, 0, smg::view("size")},
-      {sizeof(smg_option), SMG_OPTION_STRING, smg::view("index"), smg::view("\"tree\""),
-       smg::view("index"), 1, 0, kChoices, 2, 0, smg::view("index")},
+      {sizeof(smg_option),
+       SMG_OPTION_INT,
+       smg::view("size"),
+       smg::view("16"),
+       smg::view("size"),
+       1,
+       1024,
+       nullptr,
+       0,
+       0,
+       smg::view("size"),
+       {}},
+      {sizeof(smg_option),
+       SMG_OPTION_STRING,
+       smg::view("index"),
+       smg::view("\"tree\""),
+       smg::view("index"),
+       1,
+       0,
+       kChoices,
+       2,
+       0,
+       smg::view("index"),
+       {}},
   };
   smg_plugin plugin{};
   plugin.struct_size = sizeof(smg_plugin);

@@ -16,9 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     limits = {.max_head = 256, .max_body = 100, .max_chunk_line = 20, .max_trailers = 64};
   }
   const std::string whole = test::transcribe_requests(bytes, Pieces::whole(), limits);
-  for (const Pieces pieces : {Pieces::of(1), Pieces::random(data[0])}) {
-    const std::string split = test::transcribe_requests(bytes, pieces, limits);
-    if (test::agree(split, whole)) continue;
+  // Byte by byte is slow, so not every time.
+  const Pieces pieces = data[0] % 32 < 4 ? Pieces::of(1) : Pieces::random(data[0]);
+  const std::string split = test::transcribe_requests(bytes, pieces, limits);
+  if (!test::agree(split, whole)) {
     std::fprintf(stderr, "whole:\n%s\nsplit:\n%s\n", whole.c_str(), split.c_str());
     std::abort();
   }

@@ -19,9 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   how.head_request = data[0] % 16 == 3;
   how.ends = (data[0] & 4) != 0;
   const std::string whole = test::transcribe_response(bytes, Pieces::whole(), how);
-  for (const Pieces pieces : {Pieces::of(1), Pieces::random(data[0])}) {
-    const std::string split = test::transcribe_response(bytes, pieces, how);
-    if (test::agree(split, whole)) continue;
+  // Byte by byte is slow, so not every time.
+  const Pieces pieces = data[0] % 32 < 4 ? Pieces::of(1) : Pieces::random(data[0]);
+  const std::string split = test::transcribe_response(bytes, pieces, how);
+  if (!test::agree(split, whole)) {
     std::fprintf(stderr, "whole:\n%s\nsplit:\n%s\n", whole.c_str(), split.c_str());
     std::abort();
   }

@@ -152,120 +152,134 @@ class FakeHost {
     return nullptr;
   }
 
-  static constexpr smg_log_service kLog = {sizeof(smg_log_service), 0,
-                                           [](const smg_host* host, std::uint32_t, smg_view line) {
-                                             const std::lock_guard lock(of(host).mutex_);
-                                             of(host).lines_.push_back(text(line));
-                                           },
-                                           [](const smg_host*, std::uint32_t) { return 1u; }};
+  static const smg_log_service kLog;
 
-  static constexpr smg_clock_service kClock = {
-      sizeof(smg_clock_service), 0, [](const smg_host* host) { return of(host).time.load(); },
-      [](const smg_host* host) { return of(host).time.load() / 1'000'000; }};
+  static const smg_clock_service kClock;
 
-  static constexpr smg_options_service kOptions = {
-      sizeof(smg_options_service),
-      0,
-      [](const smg_host* host, smg_view name, std::uint32_t* value) {
-        return find(of(host).bools, name, value);
-      },
-      [](const smg_host* host, smg_view name, std::int64_t* value) {
-        return find(of(host).ints, name, value);
-      },
-      [](const smg_host* host, smg_view name, double* value) {
-        return find(of(host).floats, name, value);
-      },
-      [](const smg_host* host, smg_view name, smg_view* value) {
-        const auto found = of(host).strings.find(text(name));
-        if (found == of(host).strings.end()) return SMG_E_NOT_FOUND;
-        *value = {found->second.data(), found->second.size()};
-        return SMG_OK;
-      },
-      [](const smg_host* host, smg_view name, const smg_view** values, std::uint32_t* count) {
-        const auto found = of(host).lists.find(text(name));
-        if (found == of(host).lists.end()) return SMG_E_NOT_FOUND;
-        // Good until the next call, which is all that a plugin under test needs.
-        of(host).list_views_.clear();
-        for (const auto& value : found->second) {
-          of(host).list_views_.push_back({value.data(), value.size()});
-        }
-        *values = of(host).list_views_.data();
-        *count = static_cast<std::uint32_t>(of(host).list_views_.size());
-        return SMG_OK;
-      }};
+  static const smg_options_service kOptions;
 
-  static constexpr smg_metrics_service kMetrics = {
-      sizeof(smg_metrics_service),
-      0,
-      [](const smg_host* host, std::uint32_t, smg_view name, smg_view, const smg_view*,
-         std::uint32_t, const double*, std::uint32_t, std::uint64_t* family) {
-        const std::lock_guard lock(of(host).mutex_);
-        of(host).families_.push_back(text(name));
-        *family = of(host).families_.size() - 1;
-        return SMG_OK;
-      },
-      [](const smg_host* host, std::uint64_t family, const smg_view* values, std::uint32_t count,
-         std::uint64_t* series) {
-        const std::lock_guard lock(of(host).mutex_);
-        std::string name = of(host).families_.at(family);
-        for (std::uint32_t i = 0; i < count; ++i) {
-          name.append(i == 0 ? "{" : ",").append(values[i].data, values[i].size);
-        }
-        if (count > 0) name += "}";
-        of(host).series_.emplace_back(std::move(name), 0.0);
-        *series = of(host).series_.size() - 1;
-        return SMG_OK;
-      },
-      [](const smg_host* host, std::uint64_t series, double value) {
-        const std::lock_guard lock(of(host).mutex_);
-        of(host).series_.at(series).second += value;
-      },
-      [](const smg_host* host, std::uint64_t series, double value) {
-        const std::lock_guard lock(of(host).mutex_);
-        of(host).series_.at(series).second = value;
-      },
-      [](const smg_host* host, std::uint64_t series, double value) {
-        const std::lock_guard lock(of(host).mutex_);
-        of(host).series_.at(series).second += value;
-      }};
+  static const smg_metrics_service kMetrics;
 
-  static constexpr smg_bus_service kBus = {
-      sizeof(smg_bus_service), 0,
-      [](const smg_host* host, const smg_event* event) { of(host).publish(*event); },
-      [](const smg_host* host, std::uint64_t types, smg_event_fn fn, void* context) {
-        const std::lock_guard lock(of(host).mutex_);
-        of(host).subscribers_.push_back({++of(host).last_handle_, types, fn, context});
-        return of(host).last_handle_;
-      },
-      [](const smg_host* host, std::uint64_t handle) {
-        const std::lock_guard lock(of(host).mutex_);
-        std::erase_if(of(host).subscribers_,
-                      [&](const Subscriber& each) { return each.handle == handle; });
-      }};
+  static const smg_bus_service kBus;
 
   // Watches, posts and scratch are for plugins that need a loop that runs.
-  static constexpr smg_loop_service kLoop = {
-      sizeof(smg_loop_service),
-      0,
-      [](const smg_host* host) { return of(host).loops_; },
-      [](const smg_host*) { return OnLoop::current(); },
-      nullptr,
-      nullptr,
-      [](const smg_host* host, smg_timer* timer, std::uint64_t due) {
-        const std::lock_guard lock(of(host).mutex_);
-        std::erase(of(host).timers_, timer);
-        timer->due = due;
-        timer->host_link = &of(host).set_mark_;
-        of(host).timers_.push_back(timer);
-      },
-      [](const smg_host* host, smg_timer* timer) {
-        const std::lock_guard lock(of(host).mutex_);
-        std::erase(of(host).timers_, timer);
-        timer->host_link = nullptr;
-      },
-      nullptr,
-      nullptr,
-      nullptr};
+  static const smg_loop_service kLoop;
 };
+
+// Outside of the class: within, clang does not yet know its members.
+inline const smg_log_service FakeHost::kLog = {
+    sizeof(smg_log_service), 0,
+    [](const smg_host* host, std::uint32_t, smg_view line) {
+      const std::lock_guard lock(of(host).mutex_);
+      of(host).lines_.push_back(text(line));
+    },
+    [](const smg_host*, std::uint32_t) { return 1u; }};
+
+inline const smg_clock_service FakeHost::kClock = {
+    sizeof(smg_clock_service), 0, [](const smg_host* host) { return of(host).time.load(); },
+    [](const smg_host* host) { return of(host).time.load() / 1'000'000; }};
+
+inline const smg_options_service FakeHost::kOptions = {
+    sizeof(smg_options_service),
+    0,
+    [](const smg_host* host, smg_view name, std::uint32_t* value) {
+      return find(of(host).bools, name, value);
+    },
+    [](const smg_host* host, smg_view name, std::int64_t* value) {
+      return find(of(host).ints, name, value);
+    },
+    [](const smg_host* host, smg_view name, double* value) {
+      return find(of(host).floats, name, value);
+    },
+    [](const smg_host* host, smg_view name, smg_view* value) {
+      const auto found = of(host).strings.find(text(name));
+      if (found == of(host).strings.end()) return SMG_E_NOT_FOUND;
+      *value = {found->second.data(), found->second.size()};
+      return SMG_OK;
+    },
+    [](const smg_host* host, smg_view name, const smg_view** values, std::uint32_t* count) {
+      const auto found = of(host).lists.find(text(name));
+      if (found == of(host).lists.end()) return SMG_E_NOT_FOUND;
+      // Good until the next call, which is all that a plugin under test needs.
+      of(host).list_views_.clear();
+      for (const auto& value : found->second) {
+        of(host).list_views_.push_back({value.data(), value.size()});
+      }
+      *values = of(host).list_views_.data();
+      *count = static_cast<std::uint32_t>(of(host).list_views_.size());
+      return SMG_OK;
+    }};
+
+inline const smg_metrics_service FakeHost::kMetrics = {
+    sizeof(smg_metrics_service),
+    0,
+    [](const smg_host* host, std::uint32_t, smg_view name, smg_view, const smg_view*, std::uint32_t,
+       const double*, std::uint32_t, std::uint64_t* family) {
+      const std::lock_guard lock(of(host).mutex_);
+      of(host).families_.push_back(text(name));
+      *family = of(host).families_.size() - 1;
+      return SMG_OK;
+    },
+    [](const smg_host* host, std::uint64_t family, const smg_view* values, std::uint32_t count,
+       std::uint64_t* series) {
+      const std::lock_guard lock(of(host).mutex_);
+      std::string name = of(host).families_.at(family);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        name.append(i == 0 ? "{" : ",").append(values[i].data, values[i].size);
+      }
+      if (count > 0) name += "}";
+      of(host).series_.emplace_back(std::move(name), 0.0);
+      *series = of(host).series_.size() - 1;
+      return SMG_OK;
+    },
+    [](const smg_host* host, std::uint64_t series, double value) {
+      const std::lock_guard lock(of(host).mutex_);
+      of(host).series_.at(series).second += value;
+    },
+    [](const smg_host* host, std::uint64_t series, double value) {
+      const std::lock_guard lock(of(host).mutex_);
+      of(host).series_.at(series).second = value;
+    },
+    [](const smg_host* host, std::uint64_t series, double value) {
+      const std::lock_guard lock(of(host).mutex_);
+      of(host).series_.at(series).second += value;
+    }};
+
+inline const smg_bus_service FakeHost::kBus = {
+    sizeof(smg_bus_service), 0,
+    [](const smg_host* host, const smg_event* event) { of(host).publish(*event); },
+    [](const smg_host* host, std::uint64_t types, smg_event_fn fn, void* context) {
+      const std::lock_guard lock(of(host).mutex_);
+      of(host).subscribers_.push_back({++of(host).last_handle_, types, fn, context});
+      return of(host).last_handle_;
+    },
+    [](const smg_host* host, std::uint64_t handle) {
+      const std::lock_guard lock(of(host).mutex_);
+      std::erase_if(of(host).subscribers_,
+                    [&](const Subscriber& each) { return each.handle == handle; });
+    }};
+
+inline const smg_loop_service FakeHost::kLoop = {
+    sizeof(smg_loop_service),
+    0,
+    [](const smg_host* host) { return of(host).loops_; },
+    [](const smg_host*) { return OnLoop::current(); },
+    nullptr,
+    nullptr,
+    [](const smg_host* host, smg_timer* timer, std::uint64_t due) {
+      const std::lock_guard lock(of(host).mutex_);
+      std::erase(of(host).timers_, timer);
+      timer->due = due;
+      timer->host_link = &of(host).set_mark_;
+      of(host).timers_.push_back(timer);
+    },
+    [](const smg_host* host, smg_timer* timer) {
+      const std::lock_guard lock(of(host).mutex_);
+      std::erase(of(host).timers_, timer);
+      timer->host_link = nullptr;
+    },
+    nullptr,
+    nullptr,
+    nullptr};
 
 }  // namespace smg::test

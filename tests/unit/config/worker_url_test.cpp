@@ -104,6 +104,7 @@ TEST_CASE("endpoints are compared by where they lead") {
 
 TEST_CASE("credentials are hidden before a URL is shown") {
   CHECK(printable_url("http://u:p@h:1/x@y") == "http://***@h:1/x@y");
+  CHECK(printable_url("http://u:p@ss@h:1/x@y") == "http://***@h:1/x@y");
   CHECK(printable_url("u:p@h") == "***@h");
   CHECK(printable_url("http://h/a@b") == "http://h/a@b");
   CHECK(printable_url("http://h") == "http://h");
