@@ -97,6 +97,8 @@ void HttpGet::get(const std::string& url, Done done) {
 }
 
 void HttpGet::run() {
+  constexpr int kLongestMs = 1'000;
+  curl_multi_poll(impl_->multi, nullptr, 0, kLongestMs, nullptr);
   int running = 0;
   curl_multi_perform(impl_->multi, &running);
   int left = 0;
@@ -108,8 +110,6 @@ void HttpGet::run() {
     curl_easy_cleanup(transfer->handle);
     transfer->done(std::move(document));
   }
-  constexpr int kLongestMs = 1'000;
-  curl_multi_poll(impl_->multi, nullptr, 0, kLongestMs, nullptr);
 }
 
 void HttpGet::wake() {

@@ -199,7 +199,6 @@ Result<Draft> read_text(const ParsedCommand& command, std::string_view toml, std
   read_tree(draft, root);
   read_flags(draft, command.flags);
   read_environment(draft);
-  read_priority_file(draft);
   result.value = std::move(draft);
   return result;
 }
@@ -237,6 +236,7 @@ Result<std::string> read_file(const ParsedCommand& command) {
 }
 
 Result<Config> finish(Draft draft, std::span<const smg_plugin* const> plugins) {
+  read_priority_file(draft);
   read_plugin_options(draft, plugins);
   require_plugin(draft, plugins, SMG_KIND_POLICY, draft.config.policy.name,
                  origin(draft, "policy.name"));

@@ -31,7 +31,7 @@ class Channel {
   // answer can be given. REQUIRES: size > 0.
   Outcome read(char* to, std::size_t size);
   // Takes what the socket takes, of `second` only behind all of `first`. What was not taken has to
-  // come first in the next call, and no less of it.
+  // come in `first` of the next call, all of it.
   Outcome write(std::string_view first, std::string_view second = {});
 
   bool is_tls() const { return tls_ != nullptr; }

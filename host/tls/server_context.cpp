@@ -20,7 +20,7 @@ constexpr unsigned char kSessionContext[] = "smg";
 constexpr long kTicketLifetime = 3600;  // s
 
 std::string openssl_reason() {
-  const unsigned long code = ERR_peek_last_error();
+  const unsigned long code = ERR_get_error();  // the oldest: what led to the others
   ERR_clear_error();
   if (const char* reason = ERR_reason_error_string(code); reason != nullptr) return reason;
   return "it is not what it should be";

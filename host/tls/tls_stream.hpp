@@ -37,7 +37,7 @@ class TlsStream {
 
   // Goes on with the handshake as long as there is one.
   Outcome read(char* to, std::size_t size);
-  // After `blocked`, the next call has to begin with the same bytes and to be no shorter.
+  // What was not taken has to begin the next call, all of it.
   Outcome write(const char* data, std::size_t size);
   bool established() const { return established_; }
   // A read waits for room in the socket.

@@ -2,6 +2,7 @@
 import http.client
 import json
 import re
+import socket
 import threading
 
 from support import DEADLINE, SLOW, chat, wait_for
@@ -88,6 +89,11 @@ class Stream:
         """Waits until something arrives from here on."""
         have = len(self.data)
         wait_for(lambda: len(self.data) > have, f"more of the stream from {self.worker}")
+
+    def leave(self):
+        """Goes away in the middle."""
+        self.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.thread.join(DEADLINE)
 
     def result(self):
         self.thread.join(6 * DEADLINE)

@@ -55,7 +55,7 @@ class Storm {
     const std::size_t what = below(100);
     Person& person = people_[below(people_.size())];
     if (what < 10) {
-      desk_.now += below(40 * kMillisecond);
+      desk_.now += below(150 * kMillisecond);
     } else if (what < 11) {
       desk_.admission().tick(desk_.now);
       for (std::size_t rank = 0; rank < kNames.size(); ++rank) {

@@ -18,7 +18,7 @@ TEST_CASE("base64url has one text for each value: no padding, no blanks, no stra
   CHECK(decode_base64url("") == "");
   CHECK(decode_base64url("QQ") == "A");
   for (const char* wrong : {"Q", "QQ==", "QR", "Q Q", "QQ\n", "QQ+/", "QUI=", "QUJ", "QUFBQ"}) {
-    CAPTURE(wrong);
+    CAPTURE(std::string(wrong));
     CHECK_FALSE(decode_base64url(wrong));
   }
 }

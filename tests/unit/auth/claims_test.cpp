@@ -43,7 +43,7 @@ TEST_CASE("3.10.5 the audience may be one of several") {
   CHECK(with(R"(["other","smg"])").empty());
   for (const char* wrong : {R"("smg2")", R"("")", R"([])", R"(["other"])", R"([["smg"]])", "null",
                             R"({"smg":1})", "7", R"(["sm","g"])"}) {
-    CAPTURE(wrong);
+    CAPTURE(std::string(wrong));
     CHECK(with(wrong) == "the audience is another");
   }
 }
@@ -62,7 +62,7 @@ TEST_CASE("3.10.5 without a mapping the roles admin and user count, and no role 
        {"", R"(,"roles":"user")", R"(,"roles":"Admin")", R"(,"roles":"administrator")",
         R"(,"roles":["x"])", R"(,"roles":{"admin":true})", R"(,"roles":[["admin"]])",
         R"(,"roles":true)", R"(,"roles":"admin user")", R"(,"scope":"admin")"}) {
-    CAPTURE(none);
+    CAPTURE(std::string(none));
     CHECK_FALSE(admin(none));
   }
 }

@@ -97,6 +97,7 @@ TEST_CASE("3.10.5 forged, expired and ill-made tokens are refused, each with its
   };
   const std::string rs256 = R"({"alg":"RS256","kid":"rsa"})";
   const std::string head = base64url(rs256);
+  const std::string blank = base64url(rs256 + " ");
   const std::string body = base64url(kGood);
   const std::string good = signed_by_rsa(kGood);
   const std::string signature = good.substr(good.rfind('.') + 1);
@@ -119,7 +120,7 @@ TEST_CASE("3.10.5 forged, expired and ill-made tokens are refused, each with its
        "the signature is wrong"},
       {"payload bent", bent(good, 1), "the payload is not JSON"},
       {"signature bent", bent(good, 2), "the signature is wrong"},
-      {"signature cut", good.substr(0, good.size() - 4), "the signature is wrong"},
+      {"signature cut", good.substr(0, good.size() - 2), "the signature is wrong"},
       {"signature of zeros", head + "." + body + "." + base64url(std::string(256, '\0')),
        "the signature is wrong"},
       {"signed by a stranger", test::stranger().token("RS256", "rsa", kGood),
@@ -192,7 +193,7 @@ TEST_CASE("3.10.5 forged, expired and ill-made tokens are refused, each with its
       {"no exp", signed_by_rsa(with(R"(,"exp":1800000300)", "")), "the token has no exp"},
       {"exp is text", signed_by_rsa(with("1800000300", R"("1800000300")")), "exp is no time"},
       {"exp is null", signed_by_rsa(with("1800000300", "null")), "exp is no time"},
-      {"exp is endless", signed_by_rsa(with("1800000300", "1e999")), "the payload is not JSON"},
+      {"exp is endless", signed_by_rsa(with("1800000300", "1e999")), "exp is no time"},
       {"exp twice", signed_by_rsa(with(R"("exp")", R"("exp":1,"exp")")),
        "the payload has a name twice"},
       {"not valid yet", signed_by_rsa(with(R"("exp")", R"("nbf":1800000031,"exp")")),
@@ -228,7 +229,7 @@ TEST_CASE("3.10.5 forged, expired and ill-made tokens are refused, each with its
       {"a blank", head + "." + body + " ." + signature, "the payload " + kNoBase64},
       {"a zero byte", head + "." + body + std::string(1, '\0') + "." + signature,
        "the payload " + kNoBase64},
-      {"stray bits", head.substr(0, head.size() - 1) + "1." + body + "." + signature,
+      {"stray bits", blank.substr(0, blank.size() - 1) + "B." + body + "." + signature,
        "the header " + kNoBase64},
       {"dots only", "..", "the header is not JSON"},
       {"two parts", head + "." + body, "the token does not have three parts"},

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <deque>
+#include <utility>
 
 #include "host/metrics/families.hpp"
 #include "signer.hpp"
@@ -204,7 +205,7 @@ TEST_CASE_FIXTURE(Bench, "an issuer that says something else of itself is not be
   start({"https://idp", ""});
   double failures = 0;
   for (const char* document : wrong) {
-    CAPTURE(document);
+    CAPTURE(std::string(document));
     find("a");
     answer({document, {}});
     CHECK(waiting.empty());

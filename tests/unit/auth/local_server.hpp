@@ -59,6 +59,7 @@ class LocalServer {
         const ssize_t got = recv(client, part, sizeof part, 0);
         if (got <= 0) break;
         head.append(part, static_cast<std::size_t>(got));
+        if (head[0] != 'G') break;  // no request: a handshake, say
       }
       const std::size_t begin = head.find(' ') + 1;
       const std::string answer = answer_(head.substr(begin, head.find(' ', begin) - begin));

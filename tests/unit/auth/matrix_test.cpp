@@ -116,7 +116,7 @@ int serving_status(const ServingKeys& keys, std::string_view header) {
 TEST_CASE_FIXTURE(test::AuthBench, "1.2 3.9 3.10 the matrix of keys, roles, routes and headers") {
   int cells = 0;
   for (const auto& row : rows()) {
-    CAPTURE(row.name);
+    CAPTURE(std::string(row.name));
     const ServingKeys serving(row.auth, families);
     ControlPlane plane(row.auth, families);
     const bool serving_open = row.auth.api_key.empty() && row.auth.tenant_api_keys.empty();
@@ -127,7 +127,7 @@ TEST_CASE_FIXTURE(test::AuthBench, "1.2 3.9 3.10 the matrix of keys, roles, rout
       all.push_back({header, serving_open ? 200 : 401, serving_open && !guarded ? 200 : 401});
     }
     for (const auto& cell : all) {
-      CAPTURE(cell.header);
+      CAPTURE(std::string(cell.header));
       const AdminVerdict verdict = ask(plane, cell.header);
       CHECK(serving_status(serving, cell.header) == cell.serving);
       CHECK((verdict.pass() ? 200 : static_cast<int>(verdict.status)) == cell.admin);

@@ -31,7 +31,7 @@ TEST_CASE_FIXTURE(Bench, "3.9.1 the header begins with exactly 'Bearer '") {
   for (const char* header :
        {"", "k1", "Bearer", "Bearer ", "bearer k1", "BEARER k1", "Bearer  k1", "Bearer\tk1",
         " Bearer k1", "Bearer k1 ", "Bearer k1x", "Bearer K1", "Basic k1", "Bearer k1,Bearer k1"}) {
-    CAPTURE(header);
+    CAPTURE(std::string(header));
     CHECK(one.check(header).access == Access::refused);
     CHECK(refused() == ++wrong);
   }

@@ -66,14 +66,14 @@ TEST_CASE("3.9.5 keys that cannot be used are start-up errors that do not show t
       {R"(tenant_api_keys = "a:hush")", "must be a list of strings"},
       {R"(tenant_api_keys = ["a:hush", 7])", "must be a list of strings"},
       {R"(api_key = "hush ")", "the key has blanks around it"},
-      {R"(api_key = "hu\nsh")", "visible ASCII characters"},
+      {R"(api_key = "hu sh")", "visible ASCII characters"},
       {R"(api_key = "")", "must not be empty"},
       {R"(api_key = ["hush"])", "must be a string"},
       {R"(api_kye = "hush")", "unknown key"},
       {R"(control_plane_api_keys = "id:name:admin:hush")", "must be a list of strings"},
   };
   for (const auto& [line, reason] : wrong) {
-    CAPTURE(line);
+    CAPTURE(std::string(line));
     const Said said = read("[auth]\n" + std::string(line) + "\n");
     CHECK_FALSE(said.config);
     CHECK_MESSAGE(said.problems.find(reason) != std::string::npos, said.problems);
@@ -99,7 +99,7 @@ TEST_CASE("3.9.5 flags with secrets are not repeated, however they are mistyped"
       {"--tenant-api-key", "a:b", "-hush"},
   };
   for (const auto& words : wrong) {
-    CAPTURE(words.begin()[words.size() - 1]);
+    CAPTURE(std::string(words.begin()[words.size() - 1]));
     const ParsedCommand flags = command(words);
     const Said said = read("", flags);
     CHECK_FALSE(said.problems.empty());

@@ -196,6 +196,11 @@ class Line {
     const int small = 1;
     setsockopt(pair_[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
   }
+  // Bytes of no meaning, as many as the gateway's end takes.
+  void fill() const {
+    while (send(pair_[0], "x", 1, MSG_NOSIGNAL) == 1) {
+    }
+  }
   // The gateway's end goes, without a word.
   void cut() {
     close(pair_[0]);
