@@ -124,6 +124,8 @@ std::string Gateway::create_parts() {
   check_.owner = this;
   check_.fired = check;
   control.set_timer(&check_, control.now() + WorkerLiveness::kCheckInterval);
+  create_admission();
+  control_plane_ = std::make_unique<ControlPlane>(config_.auth, families_);
   registration_ = std::make_unique<Registration>(
       control, *registry_, config_, [this](const WorkerSpec& spec, std::string& problem) {
         return instances_->transport_for(spec, problem);
@@ -173,7 +175,47 @@ std::string Gateway::create_monitors() {
   return {};
 }
 
+void Gateway::create_admission() {
+  Loop& control = loops_.control();
+  admission_wake_.owner = this;
+  admission_wake_.run = [](smg_task* task) {
+    auto& wake = *static_cast<Wake*>(task);
+    wake.posted = false;
+    wake.owner->tick_admission();
+  };
+  admission_ = make_admission(config_, families_, [this, &control] {
+    if (!admission_wake_.posted.exchange(true)) control.post(&admission_wake_);
+  });
+  if (admission_ == nullptr) return;
+  admission_tick_.owner = this;
+  admission_tick_.fired = [](smg_timer* timer) {
+    static_cast<Timer*>(timer)->owner->tick_admission();
+  };
+  tick_admission();
+}
+
+void Gateway::tick_admission() {
+  Loop& control = loops_.control();
+  const std::uint64_t due = admission_->tick(control.now());
+  if (due != Admission::kNever) control.set_timer(&admission_tick_, due);
+}
+
+void Gateway::count_capacity() {
+  if (admission_ == nullptr) return;
+  FleetCapacity fleet;
+  for (const auto& worker : registry_->snapshot()->workers) {
+    if ((worker->state() & SMG_STATE_STATUS_MASK) != SMG_STATUS_READY) continue;
+    const auto& labels = worker->description().labels;
+    const auto label = std::find_if(labels.begin(), labels.end(), [](const auto& entry) {
+      return entry.first == "max_running_requests";
+    });
+    fleet.add(label == labels.end() ? std::string_view{} : std::string_view(label->second));
+  }
+  admission_->fleet_changed(fleet, loops_.control().now());
+}
+
 void Gateway::fleet_published() {
+  count_capacity();
   instances_->settle(*registry_);
   load_poller_->fleet_changed();
   health_checker_->fleet_changed();
@@ -192,6 +234,7 @@ void Gateway::check(smg_timer* timer) {
     worker->runtime()->liveness().check(control.now());
     worker->runtime()->breaker().look(control.now());
   }
+  self.count_capacity();
   self.load_desk_->show_ages();
   control.set_timer(timer, control.now() + WorkerLiveness::kCheckInterval);
 }
@@ -199,6 +242,7 @@ void Gateway::check(smg_timer* timer) {
 // Nobody looks at the fleet any more; what runs through the transports is cancelled.
 void Gateway::end_parts() {
   loops_.control().clear_timer(&check_);
+  loops_.control().clear_timer(&admission_tick_);
   if (sticky_ != nullptr) sticky_->stop();
   registry_->observe(nullptr);
   desk_.loads = nullptr;
@@ -266,18 +310,28 @@ std::string Gateway::add_workers() {
 
 std::string Gateway::start() {
   std::string error;
-  metrics_listener_ =
-      MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port, error);
+  metrics_listener_ = MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port,
+                                            config_.server.reuse_port, error);
   if (metrics_listener_ == nullptr) return error;
-  listener_ = std::make_unique<Listener>(loops_, *registry_, families_, bus_, *admin_,
-                                         sticky_.get(), config_);
+  access_log_ =
+      std::make_unique<AccessLog>(config_.log, loops_.data_count(), families_.access_log_dropped);
+  if (error = access_log_->start(); !error.empty()) return error;
+  if (!config_.tls.cert_path.empty()) {
+    tls_ = ServerTls::make(config_.tls, families_, error);
+    if (tls_ == nullptr) return error;
+    tls_->start();
+  }
+  listener_ = std::make_unique<Listener>(
+      Listener::Parts{loops_, *registry_, families_, bus_, *admin_, *control_plane_,
+                      admission_.get(), tls_.get(), *access_log_, sticky_.get()},
+      config_);
   if (error = listener_->open(); !error.empty()) return error;
   if (config_.workers.empty()) {
     spdlog::warn("no workers: name some with --worker-urls or [[worker]]");
   }
-  spdlog::info("listening on {}:{}, metrics on {}/metrics, {} loops, policy {}",
-               config_.server.host, listener_->port(), metrics_listener_->address(),
-               loops_.data_count(), config_.policy.name);
+  spdlog::info("listening on {}{}:{}, metrics on {}/metrics, {} loops, policy {}",
+               tls_ == nullptr ? "" : "https://", config_.server.host, listener_->port(),
+               metrics_listener_->address(), loops_.data_count(), config_.policy.name);
   loops_.run_on(loops_.data_count(), [&] {
     listening_ = listener_.get();
     reload_->start();
@@ -288,17 +342,21 @@ std::string Gateway::start() {
 void Gateway::shut_down(const std::atomic<bool>& hurry) {
   if (listener_ == nullptr) return;
   std::uint64_t grace = 0;
-  loops_.run_on(loops_.data_count(),
-                [&] { grace = seconds_to_ns(config_.server.shutdown_grace_period_secs); });
+  bool handing_over = false;
+  loops_.run_on(loops_.data_count(), [&] {
+    grace = seconds_to_ns(config_.server.shutdown_grace_period_secs);
+    handing_over = config_.server.reuse_port;
+  });
   const std::uint64_t begun = Loop::clock();
   const std::uint64_t settle = std::min(grace / 2, seconds_to_ns(5));
-  spdlog::info(
-      "draining: {} requests running; no longer ready, accepting for {:.1f} s more so that load "
-      "balancers notice; a second signal ends at once",
-      listener_->busy(), static_cast<double>(settle) / 1e9);
+  // Whoever takes over is scraped from now on.
+  if (handing_over) metrics_listener_.reset();
   listener_->announce_draining();
+  spdlog::info("draining: {} requests running; {}; a second signal ends at once", listener_->busy(),
+               handing_over ? "new connections are left to who else listens"
+                            : "no longer ready, new requests are refused");
   wait_until([] { return false; }, begun + settle, hurry);
-  listener_->stop_accepting();
+  listener_->close_idle();
   if (!wait_until([&] { return listener_->busy() == 0; }, begun + grace, hurry)) {
     spdlog::warn("closing {} requests that did not end in time", listener_->busy());
   }
@@ -308,6 +366,7 @@ Gateway::~Gateway() {
   if (listener_ != nullptr) {
     loops_.run_on(loops_.data_count(), [&] { listening_ = nullptr; });
     listener_.reset();
+    access_log_.reset();
   }
   if (registry_ != nullptr) {
     loops_.run_on(loops_.data_count(), [&] { end_parts(); });
@@ -337,6 +396,7 @@ Gateway::~Gateway() {
       plugin_reload_.reset();
     });
   }
+  control_plane_.reset();
   metrics_listener_.reset();
   loops_.stop();
   bus_.stop();

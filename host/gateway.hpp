@@ -10,8 +10,11 @@
 #include <span>
 #include <string>
 
+#include "host/access_log.hpp"
 #include "host/admin/admin_api.hpp"
 #include "host/admin/config_reload.hpp"
+#include "host/admission/admission.hpp"
+#include "host/auth/control_plane.hpp"
 #include "host/bus/bus.hpp"
 #include "host/config/config.hpp"
 #include "host/fleet/calls.hpp"
@@ -32,6 +35,7 @@
 #include "host/plugin_instances.hpp"
 #include "host/plugin_reload.hpp"
 #include "host/routing/sticky_keys.hpp"
+#include "host/tls/server_tls.hpp"
 
 namespace smg {
 
@@ -69,6 +73,9 @@ class Gateway final : private Registry::Observer, private ConfigReload::Target {
   std::string try_plugins() const;
   std::string create_parts();     // [control]
   std::string create_monitors();  // [control]
+  void create_admission();        // [control]
+  void count_capacity();          // [control]
+  void tick_admission();          // [control]
   void end_parts();               // [control]
   static void check(smg_timer* timer);
 
@@ -110,6 +117,16 @@ class Gateway final : private Registry::Observer, private ConfigReload::Target {
   std::unique_ptr<ConfigReload> reload_;
   std::unique_ptr<AdminApi> admin_;
   std::unique_ptr<StickyKeys> sticky_;
+  std::unique_ptr<ControlPlane> control_plane_;
+  std::unique_ptr<Admission> admission_;
+  Timer admission_tick_{};
+  struct Wake : smg_task {
+    Gateway* owner;
+    std::atomic<bool> posted{false};
+  };
+  Wake admission_wake_{};
+  std::unique_ptr<AccessLog> access_log_;
+  std::unique_ptr<ServerTls> tls_;
   std::unique_ptr<Listener> listener_;
   Listener* listening_ = nullptr;  // the same while it is open; control thread
   std::unique_ptr<MetricsListener> metrics_listener_;

@@ -24,6 +24,7 @@ ConfigReload::Plugins Gateway::plugins() const {
 }
 
 void Gateway::reload_all() {
+  if (tls_ != nullptr) tls_->reload();
   loops_.run_on(loops_.data_count(), [&] {
     if (!reload_->has_file()) {
       spdlog::info("SIGHUP: the gateway was started without --config, only plugins are reloaded");
@@ -82,6 +83,8 @@ std::string Gateway::apply_settings(const Config& wanted, const ConfigChanges& c
   for (const auto& worker : registry_->present()) {
     worker->runtime()->configure(runtime_settings_of(worker->description(), config_), now);
   }
+  if (admission_ != nullptr) admission_->configure(config_, now);
+  control_plane_->configure(config_.auth);
   load_poller_->config_changed();
   health_checker_->config_changed();
   return {};

@@ -19,6 +19,7 @@
 #include "host/logging.hpp"
 #include "host/new_plugin.hpp"
 #include "host/plugin/registry.hpp"
+#include "host/service_notify.hpp"
 
 namespace smg {
 namespace {
@@ -184,6 +185,7 @@ class Application final : public Poco::Util::ServerApplication {
   }
 
   static void wait_and_drain(Gateway& gateway) {
+    notify_service_manager("READY=1");
     const sigset_t signals = termination_signals();
     const sigset_t all = waited_for_signals();
     int signal = 0;
@@ -191,6 +193,7 @@ class Application final : public Poco::Util::ServerApplication {
       sigwait(&all, &signal);
       if (signal == SIGHUP) gateway.reload_all();
     } while (signal == SIGHUP);
+    notify_service_manager("STOPPING=1");
     // A second signal ends the waiting.
     static std::atomic<bool> hurry{false};
     static std::atomic<bool> over{false};

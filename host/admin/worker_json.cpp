@@ -32,6 +32,18 @@ json::array cards_json(const std::vector<ModelCard>& cards) {
   return out;
 }
 
+json::object tls_json(const WorkerTls& tls) {
+  json::object out;
+  json::array paths;
+  for (const auto& path : tls.ca_cert_paths) paths.push_back(json::string(valid_utf8(path)));
+  if (!paths.empty()) out["ca_cert_paths"] = std::move(paths);
+  if (!tls.client_cert_path.empty()) {
+    out["client_cert_path"] = valid_utf8(tls.client_cert_path);
+    out["client_key_path"] = valid_utf8(tls.client_key_path);
+  }
+  return out;
+}
+
 json::object job_json(const JobRecord& job) {
   json::object out;
   out["job_type"] = json::string(name_of(job.type));
@@ -72,6 +84,7 @@ json::object worker_json(const Worker& worker, const LoadReport* report, const J
   if (description.load_monitor_interval_secs) {
     out["load_monitor_interval_secs"] = *description.load_monitor_interval_secs;
   }
+  if (description.tls.given()) out["tls"] = tls_json(description.tls);
   add_kept(out, description.carried);
   out["is_healthy"] = (state & SMG_STATE_STATUS_MASK) == SMG_STATUS_READY;
   out["status"] = status_name(state);

@@ -135,6 +135,17 @@ void read_resilience(const JsonFields& fields, WorkerResilience& to) {
   inner->read("capacity_status_codes", to.capacity_status_codes);
 }
 
+void read_tls(const JsonFields& fields, WorkerTls& to) {
+  const auto inner = fields.inner("tls");
+  if (!inner) return;
+  std::optional<std::vector<std::string>> ca_cert_paths;
+  std::optional<std::string> cert, key;
+  inner->read("ca_cert_paths", ca_cert_paths);
+  inner->read("client_cert_path", cert);
+  inner->read("client_key_path", key);
+  to = {ca_cert_paths.value_or(std::vector<std::string>{}), cert.value_or(""), key.value_or("")};
+}
+
 std::string unfit_cost(double cost) {
   if (cost >= 0 && cost <= std::numeric_limits<float>::max()) return {};
   return "cost must be at least 0 and at most 3.4e38";
@@ -174,6 +185,9 @@ std::string unfit(const WorkerSpec& spec) {
   if (auto problem = unfit_cost(spec.cost); !problem.empty()) return problem;
   if (const auto problem = credential_problem(spec.api_key); !problem.empty()) {
     return "api_key " + problem;
+  }
+  if (const auto problem = spec.tls.problem(spec.url.scheme); !problem.empty()) {
+    return "tls " + problem;
   }
   if (spec.models.size() > kMostModels) {
     return "models has " + std::to_string(spec.models.size()) + " model cards, must be at most " +
@@ -218,6 +232,7 @@ std::optional<WorkerSpec> parse_worker_spec(std::string_view body, SpecError& er
   }
   read_health(fields, spec.health);
   read_resilience(fields, spec.resilience);
+  read_tls(fields, spec.tls);
   json::object carried;
   for (const char* text : {"provider", "dp_base_url", "kv_connector", "kv_role", "kv_engine_id",
                            "multimodal_tensor_transport", "zmq_handshake_address"}) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "host/config/credentials.hpp"
 #include "host/config/settings.hpp"
 
 namespace smg {
@@ -88,6 +89,19 @@ void check_log_dir(Draft& draft) {
                      "\": " + place.string() + " cannot be written");
 }
 
+void check_tls(Draft& draft) {
+  const Tls& tls = draft.config.tls;
+  if (tls.cert_path.empty() != tls.key_path.empty()) {
+    const bool cert = !tls.cert_path.empty();
+    draft.problems.add(origin(draft, cert ? "tls.cert_path" : "tls.key_path") + ": is set and " +
+                       (cert ? "key_path" : "cert_path") + " is not; set both or none");
+  }
+  if (!tls.client_ca_path.empty() && tls.cert_path.empty()) {
+    draft.problems.add(origin(draft, "tls.client_ca_path") +
+                       ": is set without TLS; set cert_path and key_path as well");
+  }
+}
+
 // What can be read but is not served: better refused than ignored.
 void check_served(Draft& draft) {
   const Server& server = draft.config.server;
@@ -146,7 +160,9 @@ void check_together(Draft& draft) {
   check_metrics_host(config);
   check_ports(draft);
   check_log_dir(draft);
+  check_tls(draft);
   check_served(draft);
+  check_auth(draft);
   const std::uint64_t stale = config.liveness.stale_secs;
   if (stale != 0 && stale <= config.load_monitor.interval_secs) {
     config.warnings.push_back(

@@ -102,6 +102,11 @@ void take_new_plugin(ParsedCommand& parsed) {
   if (wish.language.empty()) parsed.problems.add("--lang is missing: c++, c or rust");
 }
 
+bool is_secret(const std::string& flag) {
+  const Setting* setting = find_flag(flag);
+  return setting != nullptr && setting->secret;
+}
+
 void take_config(ParsedCommand& parsed, const FlagUse& use) {
   if (use.words.size() != 1 || use.words[0].empty()) {
     parsed.problems.add("--config needs one file");
@@ -125,6 +130,7 @@ ParsedCommand parse_command_line(std::span<const char* const> arguments) {
     if (parsed.command != Command::kLaunch) return parsed;
   }
   std::size_t at = parse_command(words, parsed);
+  std::string secret;  // the flag before, if its value is one
   while (at < words.size()) {
     const std::string& word = words[at++];
     if (word == "-h" || word == "--help") {
@@ -132,8 +138,13 @@ ParsedCommand parse_command_line(std::span<const char* const> arguments) {
       continue;
     }
     if (!word.starts_with("--") || word.size() == 2) {
-      parsed.problems.add("'" + printable_text(word) +
-                          "' stands where a flag is expected; flags begin with --");
+      parsed.problems.add(
+          secret.empty() ? "'" + printable_text(word) +
+                               "' stands where a flag is expected; flags begin with --"
+                         : "what stands behind --" + secret +
+                               " is no flag; a value that begins with - or has blanks in it is "
+                               "written as --" +
+                               secret + "=\"VALUE\"");
       continue;
     }
     FlagUse use;
@@ -143,6 +154,16 @@ ParsedCommand parse_command_line(std::span<const char* const> arguments) {
       use.name.resize(equals);
     } else {
       while (at < words.size() && !is_flag(words[at])) use.words.push_back(words[at++]);
+    }
+    secret = is_secret(use.name) ? use.name : "";
+    // Without a value, what follows may be it, if it is no flag that is known by now.
+    if (!secret.empty() && use.words.empty() && at < words.size() && words[at].size() > 2 &&
+        find_flag(words[at].substr(2, words[at].find('=') - 2)) == nullptr) {
+      parsed.problems.add("--" + secret +
+                          " needs a value; one that begins with - is written as --" + secret +
+                          "=VALUE");
+      ++at;
+      continue;
     }
     if (use.name == "config") {
       take_config(parsed, use);
@@ -159,6 +180,7 @@ ParsedCommand parse_command_line(std::span<const char* const> arguments) {
 
 std::string printable_flag(const FlagUse& use) {
   std::string out = "--" + use.name;
+  if (is_secret(use.name)) return out;
   for (const auto& word : use.words) out += " " + printable_text(word);
   return out;
 }

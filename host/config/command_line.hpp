@@ -60,7 +60,7 @@ struct ParsedCommand {
 // `arguments` are argv without the program's name.
 ParsedCommand parse_command_line(std::span<const char* const> arguments);
 
-// `--name word word`, for messages.
+// `--name word word`, for messages; `--name` where the words are secrets.
 std::string printable_flag(const FlagUse& use);
 
 // What --help prints: every flag, those of the given plugins included.

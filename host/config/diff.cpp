@@ -10,7 +10,8 @@
 namespace smg {
 namespace {
 
-constexpr std::string_view kLive[] = {"overload",
+constexpr std::string_view kLive[] = {"auth",
+                                      "overload",
                                       "liveness",
                                       "load_monitor",
                                       "health_check",
@@ -22,6 +23,7 @@ constexpr std::string_view kLive[] = {"overload",
                                       "priority_scheduler.config",
                                       "priority_scheduler.tenant_metric_top_n",
                                       "log.level",
+                                      "log.access",
                                       "routing_key_override.headers",
                                       "server.max_payload_size",
                                       "server.request_timeout_secs",

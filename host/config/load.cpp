@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/config/checks.hpp"
+#include "host/config/credentials.hpp"
 #include "host/config/nearest.hpp"
 #include "host/config/plugin_options.hpp"
 #include "host/config/priority_tables.hpp"
@@ -59,7 +60,8 @@ void read_key(Draft& draft, const Node& section, const Node& node,
   OptionValue value;
   std::string reason;
   if (!read_value(*setting, node, value, reason)) {
-    draft.problems.add(where + " = " + printable_value(node) + ": " + reason);
+    draft.problems.add(where + (setting->secret ? "" : " = " + printable_value(node)) + ": " +
+                       reason);
     return;
   }
   setting->set(draft.config, value);
@@ -196,6 +198,7 @@ Result<Draft> read_text(const ParsedCommand& command, std::string_view toml, std
   }
   read_tree(draft, root);
   read_flags(draft, command.flags);
+  read_environment(draft);
   result.value = std::move(draft);
   return result;
 }
@@ -242,6 +245,9 @@ Result<Config> finish(Draft draft, std::span<const smg_plugin* const> plugins) {
   }
   require_transports(draft, plugins);
   check_together(draft);
+  for (auto& worker : draft.config.workers) {
+    if (worker.api_key.empty()) worker.api_key = draft.config.auth.api_key;
+  }
   Result<Config> result;
   result.problems = std::move(draft.problems);
   if (result.problems.empty()) result.value = std::move(draft.config);

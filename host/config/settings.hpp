@@ -22,6 +22,7 @@ struct Setting {
   std::string_view flag;      // without dashes; empty: none
   std::string_view alias;     // a second name of the flag
   std::string_view off_flag;  // a flag that sets a boolean to false
+  std::string_view env;       // a variable that is read where neither file nor flag sets it
   SettingKind kind = SettingKind::kBool;
   double minimum = 0;
   double maximum = 0;

@@ -37,15 +37,35 @@ std::string check_not_empty(const OptionValue& value) {
   return {};
 }
 
+namespace {
+
+bool is_header_name(const std::string& name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != 0 && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos);
+  });
+}
+
+}  // namespace
+
+std::string check_header_name(const OptionValue& value) {
+  return is_header_name(std::get<std::string>(value)) ? "" : "must be the name of a header";
+}
+
 std::string check_header_names(const OptionValue& value) {
   const auto& names = std::get<std::vector<std::string>>(value);
   if (names.empty()) return "must name at least one header";
   for (const auto& name : names) {
-    const bool fine = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-             (c != 0 && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos);
-    });
-    if (!fine) return "'" + printable_text(name) + "' is no name of a header";
+    if (!is_header_name(name)) return "'" + printable_text(name) + "' is no name of a header";
+  }
+  return {};
+}
+
+std::string check_roles(const OptionValue& value) {
+  for (const auto& [theirs, role] : std::get<StringMap>(value)) {
+    if (role == "admin" || role == "user") continue;
+    return "maps '" + printable_text(theirs) + "' to '" + printable_text(role) +
+           "', must map each role to admin or user";
   }
   return {};
 }

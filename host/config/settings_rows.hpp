@@ -139,13 +139,19 @@ inline Setting secret(Setting setting) {
   setting.secret = true;
   return setting;
 }
+inline Setting env(Setting setting, std::string_view variable) {
+  setting.env = variable;
+  return setting;
+}
 
 // Checks of single values, for checked().
 std::string check_address(const OptionValue& value);
 std::string check_path(const OptionValue& value);
 std::string check_not_empty(const OptionValue& value);
+std::string check_header_name(const OptionValue& value);
 std::string check_header_names(const OptionValue& value);
 std::string check_ascending(const OptionValue& value);
+std::string check_roles(const OptionValue& value);
 
 using Table = std::vector<Setting>;
 

@@ -68,6 +68,8 @@ const std::vector<Setting>& table() {
             "one worker per data-parallel rank"));
     add(row("server", "dp_minimum_tokens_scheduler", "dp-minimum-tokens-scheduler",
             SMG_AT(server.dp_minimum_tokens_scheduler), "choose ranks by fewest tokens"));
+    add(row("server", "reuse_port", "reuse-port", SMG_AT(server.reuse_port),
+            "let another process listen on the same ports, for a hand-over"));
     add(checked(row("plugins", "paths", "plugin-paths", SMG_AT(plugins.paths),
                     "directories of plugin libraries; $ORIGIN is that of the program"),
                 check_not_empty));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,20 @@ struct WorkerResilience {
   bool operator==(const WorkerResilience&) const = default;
 };
 
+// Of an https worker. Paths of PEM files; what is empty is as the transport's options say.
+struct WorkerTls {
+  std::vector<std::string> ca_cert_paths;
+  std::string client_cert_path;
+  std::string client_key_path;
+
+  bool given() const {
+    return !ca_cert_paths.empty() || !client_cert_path.empty() || !client_key_path.empty();
+  }
+  // What is wrong with it for a worker of that scheme, or nothing.
+  std::string problem(std::string_view scheme) const;
+  bool operator==(const WorkerTls&) const = default;
+};
+
 // Models of one worker that are taken in: a list without end would be a burden on everybody.
 inline constexpr std::size_t kMostModels = 1024;
 
@@ -82,6 +97,7 @@ struct WorkerSpec {
   WorkerOverload overload;
   WorkerHealth health;
   WorkerResilience resilience;
+  WorkerTls tls;
   // A JSON object of what the admin API was given for other kinds of workers, or empty: it is shown
   // again and has no effect on this one.
   std::string carried;

@@ -223,6 +223,16 @@ WorkerSpec read_worker(const Node& node, const std::string& file, Problems& prob
     inner.number("drain_settle_secs", spec.health.drain_settle_secs);
   });
   table.table("resilience", [&](TableReader& inner) { read_resilience(inner, spec.resilience); });
+  table.table("tls", [&](TableReader& inner) {
+    Setting paths;
+    paths.kind = SettingKind::kTexts;
+    inner.value("ca_cert_paths", spec.tls.ca_cert_paths, paths);
+    inner.text("client_cert_path", spec.tls.client_cert_path);
+    inner.text("client_key_path", spec.tls.client_key_path);
+  });
+  if (const auto problem = spec.tls.problem(spec.url.scheme); !problem.empty()) {
+    table.fail(*table.find("tls"), problem);
+  }
   table.finish();
   return spec;
 }

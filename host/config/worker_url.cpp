@@ -173,11 +173,14 @@ std::string credential_problem(std::string_view text) {
 std::string printable_url(std::string_view text) {
   const std::size_t scheme = text.find("://");
   const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
-  const std::size_t at = text.find('@', begin);
-  if (at == std::string_view::npos || at > std::min(text.find('/', begin), text.size())) {
-    return std::string(text);
+  const std::size_t query = text.find('?', begin);
+  const std::string tail = query < text.size() ? "?***" : "";
+  const std::string_view shown = text.substr(0, query);
+  const std::size_t at = shown.find('@', begin);
+  if (at == std::string_view::npos || at > std::min(shown.find('/', begin), shown.size())) {
+    return std::string(shown) + tail;
   }
-  return std::string(text.substr(0, begin)) + "***" + std::string(text.substr(at));
+  return std::string(shown.substr(0, begin)) + "***" + std::string(shown.substr(at)) + tail;
 }
 
 }  // namespace smg

@@ -36,7 +36,8 @@ std::string endpoint_key(const WorkerUrl& url);
 // A credential goes into a header: what is wrong with it, or nothing. Does not repeat it.
 std::string credential_problem(std::string_view text);
 
-// For messages: `text` with whatever may be a credential before an `@` replaced by `***`.
+// For messages: `text` with whatever may be a credential, before an `@` or in a query, replaced by
+// `***`.
 std::string printable_url(std::string_view text);
 
 }  // namespace smg

@@ -76,6 +76,7 @@ WorkerDescription describe_worker(const WorkerSpec& spec, std::string id, const 
   description.overload = spec.overload;
   description.health = spec.health;
   description.resilience = spec.resilience;
+  description.tls = spec.tls;
   description.carried = spec.carried;
   return description;
 }

@@ -82,6 +82,11 @@ std::string Registration::unknown_scheme(const WorkerSpec& spec) const {
 }
 
 std::string Registration::add(const WorkerSpec& spec, Queued queued) {
+  if (spec.api_key.empty() && !config_.auth.api_key.empty()) {
+    spdlog::warn(
+        "worker {} is added without an api_key: the gateway's own goes to configured workers only",
+        spec.url.text);
+  }
   std::string id;
   const auto running = adding_.find(spec.url.text);
   // A specification that can never be registered ends no job that may succeed.

@@ -31,6 +31,15 @@ WorkerView::WorkerView(WorkerDescription description, const smg_worker_live* liv
   abi_.labels = labels_.data();
   abi_.label_count = static_cast<std::uint32_t>(labels_.size());
   abi_.live = live;
+  const WorkerTls& tls = description_.tls;
+  if (!tls.given()) return;
+  for (const auto& path : tls.ca_cert_paths) ca_files_.push_back(view(path));
+  tls_.struct_size = sizeof tls_;
+  tls_.ca_file_count = static_cast<std::uint32_t>(ca_files_.size());
+  tls_.ca_files = ca_files_.data();
+  tls_.client_cert = view(tls.client_cert_path);
+  tls_.client_key = view(tls.client_key_path);
+  abi_.tls = &tls_;
 }
 
 Worker::Worker(WorkerDescription description, std::shared_ptr<WorkerRuntime> runtime,

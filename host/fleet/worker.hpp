@@ -45,6 +45,7 @@ struct WorkerDescription {
   WorkerOverload overload;
   WorkerHealth health;
   WorkerResilience resilience;
+  WorkerTls tls;
   std::string carried;  // WorkerSpec::carried
 };
 
@@ -63,6 +64,8 @@ class WorkerView {
   WorkerDescription description_;
   std::vector<smg_view> models_;
   std::vector<smg_label> labels_;
+  std::vector<smg_view> ca_files_;
+  smg_worker_tls tls_{};
   smg_worker abi_{};
 };
 

@@ -1,5 +1,7 @@
 #include "host/http/admin_call.hpp"
 
+#include "host/http/limits.hpp"
+
 namespace smg {
 
 AdminCall::AdminCall(Client& client, ListenerLoop& env, const Route& route, std::string_view id,
@@ -9,6 +11,12 @@ AdminCall::AdminCall(Client& client, ListenerLoop& env, const Route& route, std:
       control_(env.shared.loops.control()),
       api_(env.shared.admin),
       request_{route.action, std::string(id), std::string(query), {}} {}
+
+bool AdminCall::add_body(std::string_view data) {
+  if (request_.body.size() + data.size() > kMaxAdminBody) return false;
+  request_.body += data;
+  return true;
+}
 
 void AdminCall::submit() {
   walk_.run = ask;

@@ -19,7 +19,8 @@ class AdminCall : public std::enable_shared_from_this<AdminCall> {
   AdminCall(Client& client, ListenerLoop& env, const Route& route, std::string_view id,
             std::string_view query);
 
-  void add_body(std::string_view data) { request_.body += data; }
+  // False: it is larger than such a body may be.
+  bool add_body(std::string_view data);
   // The request is there in full. The client gets its answer later.
   void submit();
   // The client is gone.

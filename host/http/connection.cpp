@@ -1,10 +1,10 @@
 #include "host/http/connection.hpp"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <utility>
 
+#include "host/config/duration.hpp"
 #include "host/http/admin_call.hpp"
 #include "host/http/event_stream.hpp"
 #include "host/http/limits.hpp"
@@ -21,8 +21,13 @@ http1::Limits request_limits(const Config& config) {
 
 }  // namespace
 
-Connection::Connection(ListenerLoop& env, int socket)
-    : smg_watch{}, env_(env), exchange_(env.routing) {
+Connection::Connection(ListenerLoop& env, int socket, std::string_view peer, bool excess)
+    : smg_watch{},
+      env_(env),
+      channel_(socket, env.shared.tls),
+      exchange_(env.routing),
+      peer_(peer),
+      excess_(excess) {
   this->fd = socket;
   smg_watch::ready = Connection::ready;
   timer_.fired = timer_fired;
@@ -41,7 +46,11 @@ Connection::~Connection() {
 bool Connection::start() {
   if (!env_.loop.watch(this)) return false;
   env_.add(this);
-  set_deadline(kIdleDeadline);
+  if (excess_) {
+    env_.loop.set_timer(&timer_, env_.loop.now() + kExcessDeadline);
+  } else {
+    set_deadline(env_.config().limits.header_timeout_secs);
+  }
   return true;
 }
 
@@ -54,7 +63,11 @@ void Connection::ready(smg_watch* watch, std::uint32_t events) {
 }
 
 void Connection::on_ready(std::uint32_t events) {
-  if ((events & SMG_READY_OUT) != 0 && !out_.empty()) flush_backlog();
+  if ((events & SMG_READY_OUT) != 0) {
+    if (!out_.empty()) flush_backlog();
+    if (phase_ == Phase::lingering) channel_.shutdown_write();
+    if (phase_ != Phase::closed && channel_.read_wants_room()) read();
+  }
   if ((events & SMG_READY_IN) != 0 && phase_ != Phase::closed) read();
   if ((events & SMG_READY_HANGUP) != 0 && phase_ != Phase::closed) client_gone();
 }
@@ -63,6 +76,10 @@ void Connection::read() {
   const smg_buffer scratch = env_.loop.scratch();
   for (;;) {
     if (phase_ == Phase::closed) return;
+    if (phase_ == Phase::parked) {
+      unread_ = true;
+      return;
+    }
     if (in_.size() >= kMaxPipelined) {
       if (is_answering()) {
         close_now();
@@ -71,18 +88,17 @@ void Connection::read() {
       }
       return;
     }
-    const ssize_t count = recv(this->fd, scratch.data, scratch.size, 0);
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) client_gone();
+    const Channel::Outcome got = channel_.read(scratch.data, scratch.size);
+    if (got.state != Channel::State::moved) {
       unread_ = false;
+      if (got.state == Channel::State::plain_http) {
+        refuse(400, "this port speaks HTTPS: begin the URL with https://");
+      } else if (got.state != Channel::State::blocked) {
+        client_gone();
+      }
       return;
     }
-    if (count == 0) {
-      client_gone();
-      return;
-    }
-    const auto size = static_cast<std::size_t>(count);
+    const std::size_t size = got.bytes;
     if (phase_ == Phase::lingering) {
       // read to keep the peer's bytes from resetting the connection, and dropped
     } else if (in_.empty() && !must_wait()) {
@@ -96,7 +112,7 @@ void Connection::read() {
       in_.append({scratch.data, size});
       parse_pending();
     }
-    if (size < scratch.size) {
+    if (got.drained) {
       unread_ = false;
       return;
     }
@@ -115,7 +131,8 @@ void Connection::parse_pending() {
 }
 
 bool Connection::must_wait() const {
-  return is_answering() || (phase_ == Phase::idle && out_.size() >= kHighWater);
+  return is_answering() || phase_ == Phase::parked ||
+         (phase_ == Phase::idle && out_.size() >= kHighWater);
 }
 
 std::size_t Connection::parse(const char* data, std::size_t size) {
@@ -128,17 +145,14 @@ std::size_t Connection::parse(const char* data, std::size_t size) {
       case http1::StepKind::need_more:
         if (phase_ == Phase::idle && used < size) {
           phase_ = Phase::head;
-          set_deadline(kHeadDeadline);
-        } else if (phase_ == Phase::body) {
-          set_deadline(kBodyStall);
+          if (!excess_) set_deadline(env_.config().limits.header_timeout_secs);
         }
         return used;
       case http1::StepKind::head:
         begin_request(scratch.head);
         break;
       case http1::StepKind::body:
-        if (exchanging_) exchange_.buffer().body.append(step.body);
-        if (admin_ != nullptr) admin_->add_body(step.body);
+        take_body_bytes(step.body);
         break;
       case http1::StepKind::complete:
         complete_request();
@@ -154,6 +168,8 @@ std::size_t Connection::parse(const char* data, std::size_t size) {
 void Connection::finish_request() {
   if (!in_request_) return;
   in_request_ = false;
+  record(refused_ ? AccessEnd::refused : AccessEnd::complete);
+  if (ticket_ != nullptr) ticket_->leave(env_.loop.now());
   env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
   env_.routing.families.http_connections_active.add(-1);
   phase_ = Phase::idle;
@@ -162,12 +178,12 @@ void Connection::finish_request() {
     if (out_.empty()) {
       linger_and_close();
     } else {
-      set_deadline(kBodyStall);
+      watch_backlog();
     }
     return;
   }
   parser_.emplace(request_limits(env_.config()));
-  set_deadline(kIdleDeadline);
+  watch_backlog();
   if (!in_.empty() || unread_) go_on_later();
 }
 
@@ -194,8 +210,8 @@ void Connection::linger_and_close() {
   // close.
   phase_ = Phase::lingering;
   in_.release();
-  shutdown(this->fd, SHUT_WR);
-  set_deadline(kLingerTime);
+  channel_.shutdown_write();
+  env_.loop.set_timer(&timer_, env_.loop.now() + kLingerTime);
 }
 
 void Connection::client_gone() {
@@ -210,14 +226,21 @@ void Connection::client_gone() {
 
 void Connection::drain() {
   draining_ = true;
-  if (events_ != nullptr || (!in_request_ && phase_ != Phase::lingering && out_.empty()))
-    close_now();
+  const auto idle = [&] { return phase_ == Phase::idle && !in_request_ && out_.empty(); };
+  // A request that has arrived is answered: whoever sent it could not know.
+  if (idle()) read();
+  if (phase_ == Phase::closed) return;
+  if (events_ != nullptr || (idle() && !env_.is_corked(this))) close_now();
 }
 
 void Connection::close_now() {
   if (phase_ == Phase::closed) return;
   phase_ = Phase::closed;
-  if (relaying_ || !out_.empty()) reset_on_close();
+  if (relaying_ || !out_.empty()) {
+    reset_on_close();
+  } else {
+    channel_.say_goodbye();
+  }
   env_.forget(this);
   if (events_ != nullptr) {
     events_->detach();
@@ -231,8 +254,11 @@ void Connection::close_now() {
     exchanging_ = false;
     exchange_.abort();
   }
+  if (ticket_ != nullptr) std::exchange(ticket_, nullptr)->abandon(env_.loop.now());
+  ControlPlane::forget(verdict_);
   if (in_request_) {
     in_request_ = false;
+    record(cut_ ? AccessEnd::cut : AccessEnd::client_gone);
     env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
     env_.routing.families.http_connections_active.add(-1);
   }
@@ -248,17 +274,34 @@ void Connection::destroy(smg_task* task) {
   delete static_cast<Task*>(task)->owner;
 }
 
-void Connection::set_deadline(std::uint64_t after) {
-  env_.loop.set_timer(&timer_, env_.loop.now() + after);
+void Connection::set_deadline(std::uint64_t seconds) {
+  env_.loop.set_timer(&timer_, env_.loop.now() + seconds_to_ns(seconds));
+}
+
+void Connection::count_limit(std::string_view limit) {
+  env_.routing.families.http_limit_rejections.with({limit}).add();
 }
 
 void Connection::timer_fired(smg_timer* timer) {
   auto* self = static_cast<Timer*>(timer)->owner;
-  if (self->phase_ == Phase::head || self->phase_ == Phase::body) {
-    self->refuse(408, "the request did not arrive in time");
-    return;
+  switch (self->phase_) {
+    case Phase::head:
+      self->count_limit("header_timeout");
+      return self->refuse(408, "the request did not arrive in time");
+    case Phase::body:
+      self->count_limit("body_timeout");
+      return self->refuse(408, "the request did not arrive in time");
+    case Phase::parked:
+      return self->waited_long_enough();
+    case Phase::idle:
+    case Phase::answering:
+      if (!self->out_.empty()) self->count_limit("write_timeout");
+      self->cut_ = true;
+      if (self->channel_.handshaking()) self->count_limit("header_timeout");
+      return self->close_now();
+    default:
+      return self->close_now();
   }
-  self->close_now();
 }
 
 }  // namespace smg

@@ -7,6 +7,9 @@
 // returns; what the kernel does not take is kept in `out_`, and above a high-water mark the worker
 // is paused.
 //
+// A request passes the gates before its body is read (connection_gate.cpp): who asks, and whether
+// there is room. One that has to wait there leaves its body in the socket.
+//
 // A client may send kMaxPipelined bytes ahead of its answers. One that sends more is cut off: its
 // bytes would have to be left unread, and behind them the sign that it is gone.
 //
@@ -21,7 +24,11 @@
 #include <string>
 #include <string_view>
 
+#include "host/access_line.hpp"
+#include "host/admission/ticket.hpp"
+#include "host/auth/control_plane.hpp"
 #include "host/base/bytes.hpp"
+#include "host/http/channel.hpp"
 #include "host/http/listener_loop.hpp"
 #include "host/http/response_head.hpp"
 #include "host/http/routes.hpp"
@@ -35,9 +42,11 @@ namespace smg {
 class AdminCall;
 class EventStream;
 
-class Connection final : public Client, private smg_watch {
+class Connection final : public Client, private AdmissionTicket::Holder, private smg_watch {
  public:
-  Connection(ListenerLoop& env, int socket);
+  // `peer`: the client's address, without its port. `excess`: beyond the limit; it is told so when
+  // it asks for anything but the gateway's health.
+  Connection(ListenerLoop& env, int socket, std::string_view peer, bool excess);
   ~Connection();
 
   // False if the loop does not take it; then delete it.
@@ -46,7 +55,7 @@ class Connection final : public Client, private smg_watch {
   void flush_cork(std::string_view corked, std::string_view more);
   // Other limits, from the next request on.
   void config_changed();
-  // Ends it: now if idle, else after the running answer.
+  // Ends it: now if idle and nothing has arrived, else after the running answer.
   void drain();
   void close_now();
   bool busy() const { return in_request_; }
@@ -78,11 +87,49 @@ class Connection final : public Client, private smg_watch {
   void parse_pending();
   // Returns how much of the bytes was used.
   std::size_t parse(const char* data, std::size_t size);
+  // What the gates and the choice of the handler want to know of a head.
+  struct HeadFacts {
+    std::string_view path;
+    std::string_view query;
+    std::string_view id;
+    std::string_view content_type;
+    std::string_view origin;
+    std::string_view authorization;
+    std::string_view priority;
+    std::string_view tenant;
+    bool preflight = false;
+  };
+  // waiting: the request is to be parked; refused: the client has its answer.
+  enum class Gate : std::uint8_t { open, waiting, refused };
+
   void begin_request(const http1::RequestHead& head);
+  void note_head(const http1::RequestHead& head, HeadFacts& facts);
+  void open_request(const http1::RequestHead& head, const HeadFacts& facts);
+  // The gates are passed: the body may come.
+  void take_body();
+  void take_body_bytes(std::string_view bytes);
+  void drop_request();
+
+  Gate pass_gates(const http1::RequestHead& head, const HeadFacts& facts);
+  Gate ask_control_plane(const http1::RequestHead& head, const HeadFacts& facts);
+  Gate ask_admission(const HeadFacts& facts);
+  Gate turn_away(std::string_view code, std::string_view message);
+  bool accept(const AdminVerdict& verdict);
+  void refuse_admission(const AdmissionRefusal& refusal);
+  void park();
+  void waited_long_enough();
+  void leave_gate();
+  // AdmissionTicket::Holder
+  void admitted() override;
+  void preempted() override;
+
   void collect_headers(const http1::RequestHead& head);
   void complete_request();
   void refuse(std::uint32_t status, std::string_view reason);
   void reply_text(std::uint32_t status, std::string_view text, bool close = false);
+  // A line in the access log, if there is one.
+  void record(AccessEnd end);
+  void begin_record(std::uint32_t status, std::string_view worker, std::string_view error);
   void count_head(std::uint32_t status, std::string_view error_code);
   ReplyContext reply_context();
   bool is_answering() const { return phase_ == Phase::answering; }
@@ -91,12 +138,15 @@ class Connection final : public Client, private smg_watch {
 
   void write(std::string_view data);
   void flush_backlog();
+  // While something is kept for the client, it has to read.
+  void watch_backlog();
   void reset_on_close();
   void go_on_later();
   void finish_request();
   void linger_and_close();
   void client_gone();
-  void set_deadline(std::uint64_t after);
+  void set_deadline(std::uint64_t seconds);
+  void count_limit(std::string_view limit);
 
   struct Timer : smg_timer {
     Connection* owner;
@@ -104,31 +154,52 @@ class Connection final : public Client, private smg_watch {
   struct Task : smg_task {
     Connection* owner;
   };
-  enum class Phase : std::uint8_t { idle, head, body, answering, lingering, closed };
+  enum class Phase : std::uint8_t { idle, head, parked, body, answering, lingering, closed };
 
   ListenerLoop& env_;
   Timer timer_{};
   Task next_{};  // goes on with a pipelined request
   Task destroy_{};
+  Channel channel_;
   std::optional<http1::RequestParser> parser_;
   Bytes in_;
   Bytes out_;
   Exchange exchange_;
   EventStream* events_ = nullptr;
-  std::shared_ptr<AdminCall> admin_;  // from the head of its request to the answer
+  AdmissionTicket* ticket_ = nullptr;  // made at the first request that needs one
+  ControlPlane::Pending verdict_;      // not there yet
+  std::string peer_;                   // address of the client
+  std::string tenant_;                 // whose request it is, where admission is asked
+  std::shared_ptr<AdminCall> admin_;   // from the head of its request to the answer
   const Route* route_ = nullptr;
   std::string request_id_;
-  std::string cors_;   // header lines for a cross-origin request
-  std::string query_;  // of a request that is answered here
+  std::string method_;      // for the access log, as what follows
+  std::string path_;        // without the query
+  std::string worker_;      // that answered
+  std::string_view error_;  // code of an answer made here; a constant
+  std::uint64_t head_at_ = 0;
+  std::uint64_t body_sent_ = 0;  // bytes of the answer's body
+  std::uint32_t status_ = 0;     // 0: no answer was begun
+  std::string cors_;             // header lines for a cross-origin request
+  std::string query_;            // of a request that is answered here
   std::uint64_t started_ = 0;
+  BodyError content_error_;        // found in the head, told when the gates are passed
+  std::uint64_t announced_ = 0;    // bytes of the body, by its head
+  std::size_t body_progress_ = 0;  // bytes since the deadline of the body was set
   Framing framing_ = Framing::none;
   Phase phase_ = Phase::idle;
   bool keep_alive_ = true;
   bool http10_ = false;
   bool head_only_ = false;
   bool chunked_body_ = false;
+  bool expects_continue_ = false;
+  bool discardable_ = false;  // after an early answer the body is read and dropped
+  const bool excess_;
   bool in_request_ = false;  // between its head and the end of its answer
   bool exchanging_ = false;  // exchange_ is open
+  bool data_begun_ = false;  // of the answer's body something may have gone out
+  bool refused_ = false;     // it was not let in
+  bool cut_ = false;         // its answer breaks off on this side
   bool replied_ = false;     // the answer was given before the body came: the rest is not read
   bool held_ = false;        // the answer may still be taken back
   std::uint32_t held_status_ = 0;  // of it

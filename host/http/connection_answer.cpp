@@ -1,12 +1,11 @@
 // The way out: replies of the gateway's own, relayed answers, and how their bytes reach the socket.
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <utility>
 
+#include "host/access_log.hpp"
 #include "host/http/connection.hpp"
 #include "host/http/limits.hpp"
 
@@ -48,10 +47,40 @@ void Connection::count_head(std::uint32_t status, std::string_view error_code) {
   responses.add();
 }
 
+void Connection::begin_record(std::uint32_t status, std::string_view worker,
+                              std::string_view error) {
+  status_ = status;
+  head_at_ = env_.loop.now();
+  body_sent_ = 0;
+  worker_.assign(worker);
+  error_ = error;
+}
+
+void Connection::record(AccessEnd end) {
+  if (!env_.config().log.access) return;
+  const std::uint64_t now = env_.loop.now();
+  const bool routed = route_ != nullptr && route_->action == Action::relay;
+  env_.shared.access_log.lane(env_.loop.index())
+      .record({.request_id = request_id_,
+               .client = peer_,
+               .method = method_,
+               .path = path_,
+               .status = status_,
+               .bytes_sent = body_sent_,
+               .duration = now - started_,
+               .first_byte = status_ == 0 ? 0 : head_at_ - started_,
+               .worker = worker_,
+               .model = routed ? exchange_.model() : std::string_view{},
+               .tenant = tenant_,
+               .error_code = error_,
+               .end = end});
+}
+
 bool Connection::begin_response(const RelayedHead& head) {
   ReplyContext context = reply_context();
   env_.head.clear();
   framing_ = append_relayed_head(env_.head, head, context);
+  begin_record(head.status, head.worker_url, {});
   keep_alive_ = context.keep_alive;
   // Only an answer with nothing unsent before it can be taken back as a whole.
   if (head.hold && out_.empty() && !env_.is_corked(this)) held_ = true;
@@ -64,6 +93,11 @@ bool Connection::begin_response(const RelayedHead& head) {
 
 bool Connection::send_body(std::string_view data) {
   if (broken_) return true;
+  if (!data_begun_) {
+    if (ticket_ != nullptr && !ticket_->begin_data()) return false;  // preempted() is on its way
+    data_begun_ = true;
+  }
+  body_sent_ += data.size();
   if (framing_ == Framing::none || head_only_) return true;
   if (framing_ == Framing::chunked) {
     std::array<char, 20> line;
@@ -94,9 +128,22 @@ void Connection::end_response() {
 void Connection::release_response() {
   if (std::exchange(held_, false)) count_head(held_status_, {});
   if (!out_.empty()) flush_backlog();
+  if (!out_.empty()) watch_backlog();
+}
+
+void Connection::watch_backlog() {
+  const Limits& limits = env_.config().limits;
+  if (!out_.empty() && !held_ && limits.write_timeout_secs > 0) {
+    set_deadline(limits.write_timeout_secs);
+  } else if (phase_ == Phase::idle) {
+    set_deadline(limits.idle_timeout_secs);
+  } else if (phase_ == Phase::answering) {
+    env_.loop.clear_timer(&timer_);
+  }
 }
 
 void Connection::take_back_response() {
+  status_ = 0;
   held_ = false;
   relaying_ = false;
   env_.forget(this);
@@ -104,6 +151,7 @@ void Connection::take_back_response() {
 }
 
 void Connection::cut_response() {
+  cut_ = true;
   exchanging_ = false;
   close_now();
 }
@@ -118,6 +166,8 @@ void Connection::reply(const MadeReply& reply) {
   exchanging_ = false;
   const std::shared_ptr<AdminCall> answered = std::move(admin_);  // the reply may be a part of it
   count_head(reply.status, reply.error_code);
+  begin_record(reply.status, reply.worker_url, reply.error_code);
+  body_sent_ = head_only_ ? 0 : reply.body.size();
   ReplyContext context = reply_context();
   env_.head.clear();
   append_reply(env_.head, reply, context);
@@ -142,42 +192,39 @@ void Connection::flush_cork(std::string_view corked, std::string_view more) {
   if (broken_ || phase_ == Phase::closed) return;
   std::size_t sent = 0;
   if (!held_ && out_.empty()) {
-    iovec parts[2] = {{const_cast<char*>(corked.data()), corked.size()},
-                      {const_cast<char*>(more.data()), more.size()}};
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = more.empty() ? 1 : 2;
-    const ssize_t count = more.empty() ? send(this->fd, corked.data(), corked.size(), MSG_NOSIGNAL)
-                                       : sendmsg(this->fd, &message, MSG_NOSIGNAL);
-    if (count >= 0) {
-      sent = static_cast<std::size_t>(count);
-    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+    const Channel::Outcome taken = channel_.write(corked, more);
+    if (taken.state == Channel::State::failed) {
       // Not here and now: this may run below a call-back of another connection's worker.
       broken_ = true;
       go_on_later();
       return;
     }
+    sent = taken.bytes;
   }
+  const bool first = out_.empty();
   if (sent < corked.size()) {
     out_.append(corked.substr(sent));
     sent = corked.size();
   }
   out_.append(more.substr(std::min(sent - corked.size(), more.size())));
+  if (first && !out_.empty()) watch_backlog();
 }
 
 void Connection::flush_backlog() {
   if (held_ || broken_) return;
+  bool progress = false;
   while (!out_.empty()) {
-    const ssize_t count = send(this->fd, out_.data(), out_.size(), MSG_NOSIGNAL);
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+    const Channel::Outcome taken = channel_.write(out_.view());
+    if (taken.state == Channel::State::failed) {
       broken_ = true;
       go_on_later();
       return;
     }
-    out_.consume(static_cast<std::size_t>(count));
+    if (taken.state != Channel::State::moved) break;
+    out_.consume(taken.bytes);
+    progress = true;
   }
+  if (progress) watch_backlog();
   if (out_.empty()) out_.release();
   if (out_.size() <= kLowWater && exchanging_) exchange_.client_drained();
   if (phase_ != Phase::idle) return;

@@ -35,6 +35,9 @@ bool is_forwarded(std::string_view name) {
   }
 }
 
+constexpr std::string_view kAdminBodyTooLarge =
+    "the body of such a request may have 1048576 bytes at most";
+
 bool is_request_id_extension(std::string_view name) {
   return name.size() > 13 && equals_ignoring_case(name.substr(0, 13), "x-request-id-");
 }
@@ -48,28 +51,24 @@ void Connection::begin_request(const http1::RequestHead& head) {
   env_.routing.families.http_connections_active.add(1);
   started_ = env_.loop.now();
   http10_ = head.http10;
-  keep_alive_ = head.keep_alive && !draining_;
+  keep_alive_ = head.keep_alive && !draining_ && !excess_ &&
+                !env_.shared.draining.load(std::memory_order_relaxed);
   head_only_ = head.method == "HEAD";
   chunked_body_ = head.chunked;
-  cors_.clear();
-  replied_ = false;
-  const std::size_t query = head.target.find('?');
-  const std::string_view path = head.target.substr(0, query);
-  const RouteMatch match = find_route(head.method, path);
+  expects_continue_ = head.expect_continue && head.has_body();
+  announced_ = head.content_length > 0 ? static_cast<std::uint64_t>(head.content_length) : 0;
+  discardable_ = !head.chunked && !expects_continue_ && announced_ <= kDiscardedBody;
+  replied_ = data_begun_ = refused_ = cut_ = false;
+  status_ = 0;
+  method_.assign(head.method);
+  worker_.clear();
+  error_ = {};
+  tenant_.clear();
+  HeadFacts facts;
+  note_head(head, facts);
+  const RouteMatch match = find_route(head.method, facts.path);
   route_ = match.route;
-  request_id_.clear();
-  std::string_view content_type;
-  std::string_view origin;
-  bool preflight = false;
-  for (const auto& field : head.fields) {
-    if (equals_ignoring_case(field.name, "origin")) origin = field.value;
-    if (equals_ignoring_case(field.name, "content-type")) content_type = field.value;
-    if (equals_ignoring_case(field.name, "access-control-request-method")) preflight = true;
-  }
-  if (!origin.empty())
-    append_cors_headers(cors_, env_.config().server.cors_allowed_origins, origin);
-  choose_request_id(request_id_, head.fields, env_.config().server.request_id_headers, path,
-                    env_.routing.random);
+  facts.id = match.id;
   if (route_ != nullptr && head.method == route_->method) {
     env_.series(*route_).requests.add();
   } else {
@@ -77,50 +76,119 @@ void Connection::begin_request(const http1::RequestHead& head) {
         .with({head.method, route_ == nullptr ? std::string_view("other") : route_->path})
         .add();
   }
-  if (head.method == "OPTIONS" && !origin.empty() && preflight) {
+  set_deadline(env_.config().limits.body_timeout_secs);
+  if (head.method == "OPTIONS" && !facts.origin.empty() && facts.preflight) {
     reply({.status = 200,
            .extra_headers = preflight_headers(env_.config().server.cors_allowed_origins),
-           .close = head.has_body()});
+           .close = !discardable_});
     return;
   }
   if (route_ == nullptr) {
-    reply({.status = match.path_known ? 405u : 404u, .close = head.has_body()});
+    reply({.status = match.path_known ? 405u : 404u, .close = !discardable_});
     return;
   }
-  if (route_->action != Action::relay && route_->rules == BodyRules::none) {
-    // Such a request has no use for a body; it is read and dropped.
-    const std::string_view text =
-        query == std::string_view::npos ? std::string_view{} : head.target.substr(query + 1);
-    if (is_admin(route_->action)) {
-      admin_ = std::make_shared<AdminCall>(*this, env_, *route_, match.id, text);
-    } else {
-      query_.assign(text);
+  const Gate gate = pass_gates(head, facts);
+  if (gate == Gate::refused) {
+    refused_ = true;
+    return;
+  }
+  open_request(head, facts);
+  if (gate == Gate::open) {
+    take_body();
+  } else {
+    park();
+  }
+}
+
+void Connection::note_head(const http1::RequestHead& head, HeadFacts& facts) {
+  const std::size_t query = head.target.find('?');
+  facts.path = head.target.substr(0, query);
+  if (query != std::string_view::npos) facts.query = head.target.substr(query + 1);
+  path_.assign(facts.path);
+  const Config& config = env_.config();
+  bool authorized = false;
+  for (const auto& field : head.fields) {
+    const auto is = [&](std::string_view name) { return equals_ignoring_case(field.name, name); };
+    if (is("origin")) facts.origin = field.value;
+    if (is("content-type")) facts.content_type = field.value;
+    if (is("access-control-request-method")) facts.preflight = true;
+    if (is("x-smg-priority")) facts.priority = field.value;
+    if (is(config.auth.tenant_header_name)) facts.tenant = field.value;
+    if (is("authorization")) {
+      // Two of them are one too many: it is not clear who asks.
+      facts.authorization = authorized ? std::string_view{} : field.value;
+      authorized = true;
     }
-    return;
   }
-  const Extractor extractor =
-      route_->rules == BodyRules::plain ? Extractor::plain : Extractor::validated;
-  if (const BodyError error = check_content_type(extractor, content_type)) {
-    const std::string body = error.body();
-    reply({.status = error.status(),
-           .content_type = error.content_type(),
-           .body = body,
-           .close = head.has_body()});
-    return;
+  cors_.clear();
+  if (!facts.origin.empty())
+    append_cors_headers(cors_, config.server.cors_allowed_origins, facts.origin);
+  request_id_.clear();
+  choose_request_id(request_id_, head.fields, config.server.request_id_headers, facts.path,
+                    env_.routing.random);
+}
+
+// Keeps what is needed of the head, which is gone when the body comes.
+void Connection::open_request(const http1::RequestHead& head, const HeadFacts& facts) {
+  content_error_ = {};
+  if (route_->rules != BodyRules::none) {
+    content_error_ = check_content_type(
+        route_->rules == BodyRules::plain ? Extractor::plain : Extractor::validated,
+        facts.content_type);
   }
-  if (head.expect_continue && head.has_body()) write("HTTP/1.1 100 Continue\r\n\r\n");
   if (is_admin(route_->action)) {
-    admin_ = std::make_shared<AdminCall>(*this, env_, *route_, match.id, std::string_view{});
+    // Where no body is looked for, it is read and dropped.
+    admin_ = std::make_shared<AdminCall>(*this, env_, *route_, facts.id, facts.query);
+  } else if (route_->action == Action::relay) {
+    exchange_.open(*this, *route_);
+    exchanging_ = true;
+    collect_headers(head);
+  } else {
+    query_.assign(facts.query);
+  }
+}
+
+void Connection::take_body() {
+  body_progress_ = 0;
+  if (content_error_) {
+    drop_request();
+    const std::string body = content_error_.body();
+    reply({.status = content_error_.status(),
+           .content_type = content_error_.content_type(),
+           .body = body,
+           .close = !discardable_});
     return;
   }
-  exchange_.open(*this, *route_);
-  exchanging_ = true;
-  collect_headers(head);
-  if (head.content_length > 0) {
-    // A declared length is a hint only: memory is taken as bytes arrive.
-    const auto hint = static_cast<std::size_t>(head.content_length);
-    exchange_.buffer().body.reserve(std::min<std::size_t>(hint + kBodySlack, 1 << 20));
+  if (admin_ != nullptr && announced_ > kMaxAdminBody) return refuse(413, kAdminBodyTooLarge);
+  if (expects_continue_ && route_->rules != BodyRules::none) {
+    write("HTTP/1.1 100 Continue\r\n\r\n");
   }
+  if (exchanging_ && announced_ > 0) {
+    // A declared length is a hint only: memory is taken as bytes arrive.
+    exchange_.buffer().body.reserve(
+        std::min<std::size_t>(static_cast<std::size_t>(announced_) + kBodySlack, kTrustedLength));
+  }
+}
+
+void Connection::take_body_bytes(std::string_view bytes) {
+  body_progress_ += bytes.size();
+  if (body_progress_ >= kMinBodyProgress) {
+    body_progress_ = 0;
+    set_deadline(env_.config().limits.body_timeout_secs);
+  }
+  if (exchanging_) exchange_.buffer().body.append(bytes);
+  if (admin_ != nullptr && route_->rules != BodyRules::none && !admin_->add_body(bytes)) {
+    refuse(413, kAdminBodyTooLarge);
+  }
+}
+
+// Forgets what was kept for a request that ends here.
+void Connection::drop_request() {
+  if (exchanging_) {
+    exchanging_ = false;
+    exchange_.discard();
+  }
+  admin_.reset();
 }
 
 void Connection::collect_headers(const http1::RequestHead& head) {
@@ -181,12 +249,16 @@ void Connection::refuse(std::uint32_t status, std::string_view reason) {
     route_ = nullptr;
     head_only_ = false;
     request_id_.clear();
+    method_.clear();
+    path_.clear();
+    worker_.clear();
+    tenant_.clear();
+    error_ = {};
+    cut_ = false;
     env_.routing.families.http_requests.with({"OTHER", "other"}).add();
   }
-  if (exchanging_) {
-    exchanging_ = false;
-    exchange_.discard();
-  }
+  drop_request();
+  refused_ = true;
   // A body that outgrows the limit without having been announced is a malformed body to a
   // validating endpoint.
   if (status == 413 && route_ != nullptr && route_->rules == BodyRules::validated &&

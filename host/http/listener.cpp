@@ -2,9 +2,11 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -24,8 +26,8 @@ bool is_free(const addrinfo& address) {
   return free;
 }
 
-// A bound, listening socket, or -1 and a sentence. `first`: none of ours is there yet.
-int bind_socket(const std::string& host, std::uint16_t& port, bool first, std::string& error) {
+// A bound, listening socket, or -1 and a sentence. `alone`: nobody else may listen there.
+int bind_socket(const std::string& host, std::uint16_t& port, bool alone, std::string& error) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -37,7 +39,7 @@ int bind_socket(const std::string& host, std::uint16_t& port, bool first, std::s
     return -1;
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> guard(found, freeaddrinfo);
-  const bool taken = first && port != 0 && !is_free(*found);
+  const bool taken = alone && port != 0 && !is_free(*found);
   const int fd =
       taken ? -1 : socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int on = 1;
@@ -57,17 +59,34 @@ int bind_socket(const std::string& host, std::uint16_t& port, bool first, std::s
   return fd;
 }
 
+// Descriptors that are not for clients and their workers: loops, listeners, plugins, logs, polls.
+constexpr std::uint64_t kOwnDescriptors = 64;
+
+// Every client that is served may need a worker, so two descriptors; some more clients are told
+// that there is no room.
+std::uint32_t connections_that_fit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 1'000'000;
+  const std::uint64_t all = limit.rlim_cur;
+  const std::uint64_t fit = all > kOwnDescriptors ? (all - kOwnDescriptors) * 7 / 16 : 1;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fit, 1, 1'000'000));
+}
+
 }  // namespace
 
-Listener::Listener(LoopGroup& loops, Registry& registry, Families& families, Bus& bus,
-                   AdminApi& admin, StickyKeys* sticky, const Config& config)
-    : loops_(loops),
-      registry_(registry),
-      families_(families),
-      sticky_(sticky),
+Listener::Listener(const Parts& parts, const Config& config)
+    : parts_(parts),
+      loops_(parts.loops),
       config_(config),
-      shared_{loops, bus, admin},
-      per_loop_(loops.data_count()) {}
+      shared_{.loops = parts.loops,
+              .bus = parts.bus,
+              .admin = parts.admin,
+              .control_plane = parts.control_plane,
+              .admission = parts.admission,
+              .tls = parts.tls,
+              .access_log = parts.access_log,
+              .most_connections = connections_that_fit()},
+      per_loop_(loops_.data_count()) {}
 
 Listener::~Listener() {
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
@@ -83,7 +102,8 @@ std::string Listener::open() {
   std::vector<int> sockets;
   std::string error;
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
-    const int fd = bind_socket(config_.server.host, port_, i == 0, error);
+    const bool alone = i == 0 && !config_.server.reuse_port;
+    const int fd = bind_socket(config_.server.host, port_, alone, error);
     if (fd < 0) {
       for (const int open : sockets) close(open);
       return error;
@@ -91,22 +111,31 @@ std::string Listener::open() {
     sockets.push_back(fd);
   }
   const auto config = std::make_shared<const Config>(config_);
+  const auto keys = std::make_shared<const ServingKeys>(config_.auth, parts_.families);
+  shared_.handing_over = config_.server.reuse_port;
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
     loops_.run_on(i, [&] {
       PerLoop& mine = per_loop_[i];
-      mine.routing =
-          std::make_unique<LoopState>(loops_.at(i), registry_, families_, config, sticky_);
-      mine.listener = std::make_unique<ListenerLoop>(loops_.at(i), *mine.routing, shared_);
+      mine.routing = std::make_unique<LoopState>(loops_.at(i), parts_.registry, parts_.families,
+                                                 config, parts_.sticky, shared_.streams);
+      mine.listener = std::make_unique<ListenerLoop>(loops_.at(i), *mine.routing, shared_, keys);
       mine.listener->listen(sockets[i]);
     });
   }
   return {};
 }
 
-void Listener::stop_accepting() {
+void Listener::announce_draining() {
+  shared_.draining.store(true);
+  if (!shared_.handing_over) return;
+  for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
+    loops_.run_on(i, [&] { per_loop_[i].listener->stop_accepting(); });
+  }
+}
+
+void Listener::close_idle() {
   for (std::uint32_t i = 0; i < loops_.data_count(); ++i) {
     loops_.run_on(i, [&] {
-      if (per_loop_[i].listener == nullptr) return;
       per_loop_[i].listener->stop_accepting();
       per_loop_[i].listener->drain();
     });
@@ -135,11 +164,14 @@ struct Listener::Change : smg_task {
   PerLoop* target;
   Loop* control;
   std::shared_ptr<const Config> config;
+  std::shared_ptr<const ServingKeys> keys;
   std::shared_ptr<Round> round;
 
   static void arrive(smg_task* task) {
     auto* const self = static_cast<Change*>(task);
-    if (self->target->listener != nullptr) self->target->listener->take(std::move(self->config));
+    if (self->target->listener != nullptr) {
+      self->target->listener->take(std::move(self->config), std::move(self->keys));
+    }
     self->run = come_back;
     self->control->post(self);
   }
@@ -151,6 +183,7 @@ struct Listener::Change : smg_task {
 
 void Listener::apply(const Config& config, std::function<void()> done) {
   const auto shared = std::make_shared<const Config>(config);
+  const auto keys = std::make_shared<const ServingKeys>(config.auth, parts_.families);
   const auto round = std::make_shared<Change::Round>();
   round->missing = loops_.data_count();
   round->done = std::move(done);
@@ -160,6 +193,7 @@ void Listener::apply(const Config& config, std::function<void()> done) {
     change->target = &per_loop_[i];
     change->control = &loops_.control();
     change->config = shared;
+    change->keys = keys;
     change->round = round;
     loops_.at(i).post(change.release());
   }

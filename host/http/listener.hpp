@@ -16,9 +16,19 @@ namespace smg {
 
 class Listener {
  public:
-  // `sticky` as in LoopState.
-  Listener(LoopGroup& loops, Registry& registry, Families& families, Bus& bus, AdminApi& admin,
-           StickyKeys* sticky, const Config& config);
+  struct Parts {
+    LoopGroup& loops;
+    Registry& registry;
+    Families& families;
+    Bus& bus;
+    AdminApi& admin;
+    ControlPlane& control_plane;
+    Admission* admission;  // nullptr: everything is admitted
+    const ServerTls* tls;  // nullptr: plain
+    AccessLog& access_log;
+    StickyKeys* sticky;  // as in LoopState
+  };
+  Listener(const Parts& parts, const Config& config);
   ~Listener();  // REQUIRES: loops still run
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -27,9 +37,11 @@ class Listener {
   std::string open();
   std::uint16_t port() const { return port_; }
 
-  void announce_draining() { shared_.draining.store(true); }
+  // From now on requests for workers are refused, or, where another process takes over, connections
+  // are left to it. Answers say that their connection ends.
+  void announce_draining();
   // No new connections; idle ones close.
-  void stop_accepting();
+  void close_idle();
   // Requests whose answer is not finished.
   std::uint64_t busy() const { return shared_.busy.load(); }
   // [control] Has the loops let go of fleets that are no longer the newest, also those that have no
@@ -47,10 +59,8 @@ class Listener {
     std::unique_ptr<ListenerLoop> listener;
   };
 
+  const Parts parts_;
   LoopGroup& loops_;
-  Registry& registry_;
-  Families& families_;
-  StickyKeys* const sticky_;
   const Config& config_;
   ListenerShared shared_;
   std::vector<PerLoop> per_loop_;

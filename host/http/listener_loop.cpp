@@ -1,23 +1,79 @@
 #include "host/http/listener_loop.hpp"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "host/http/connection.hpp"
 
 namespace smg {
+namespace {
 
-ListenerLoop::ListenerLoop(Loop& of, LoopState& routing_state, ListenerShared& with)
+constexpr std::uint64_t kAcceptPause = 100'000'000;
+constexpr int kTurnedAwayAtOnce = 16;  // then a pause: descriptors may come free
+
+// Connections beyond the limit that still get to put a question.
+std::uint32_t excess(std::uint32_t limit) {
+  return std::clamp<std::uint32_t>(limit / 8, 4, 64);
+}
+
+// Without the port. An IPv4 client of an IPv6 socket is shown as what it is.
+std::string address_text(const sockaddr_storage& peer) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (peer.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(peer).sin_addr, text, sizeof text);
+  } else if (peer.ss_family == AF_INET6) {
+    const auto& address = reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&address)) {
+      inet_ntop(AF_INET, address.s6_addr + 12, text, sizeof text);
+    } else {
+      inet_ntop(AF_INET6, &address, text, sizeof text);
+    }
+  }
+  return text;
+}
+
+// To a client whose question is not waited for, because there is no room to wait in.
+void turn_away(int client, bool plain) {
+  static constexpr std::string_view kAnswer =
+      "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n"
+      "x-smg-error-code: too_many_connections\r\nretry-after: 1\r\nconnection: close\r\n"
+      "content-length: 136\r\n\r\n"
+      R"({"error":{"type":"Service Unavailable","code":"too_many_connections",)"
+      R"("message":"This gateway has no room for connections","param":null}})";
+  static_assert(kAnswer.size() - kAnswer.find("{") == 136);
+  if (!plain) {  // there is no room for a handshake either
+    close(client);
+    return;
+  }
+  char unread[4096];
+  // What lies unread when a socket is closed resets the connection, and the answer is lost.
+  while (recv(client, unread, sizeof unread, MSG_DONTWAIT) == ssize_t{sizeof unread}) {
+  }
+  [[maybe_unused]] const ssize_t sent =
+      send(client, kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  shutdown(client, SHUT_WR);
+  close(client);
+}
+
+}  // namespace
+
+ListenerLoop::ListenerLoop(Loop& of, LoopState& routing_state, ListenerShared& with,
+                           std::shared_ptr<const ServingKeys> serving_keys)
     : smg_watch{},
       loop(of),
       routing(routing_state),
       shared(with),
+      keys(std::move(serving_keys)),
       cork_(std::make_unique<char[]>(kCorkSize)),
+      spare_(open("/dev/null", O_RDONLY | O_CLOEXEC)),
       series_(std::make_unique<RouteSeries[]>(all_routes().size())) {
   this->fd = -1;
   cork_task_.run = cork_return;
@@ -43,6 +99,7 @@ ListenerLoop::~ListenerLoop() {
   stop_accepting();
   loop.clear_timer(&age_timer_);
   close_all();
+  if (spare_ >= 0) close(spare_);
 }
 
 void ListenerLoop::sample_ages(smg_timer* timer) {
@@ -71,6 +128,7 @@ void ListenerLoop::listen(int socket) {
 
 void ListenerLoop::stop_accepting() {
   if (this->fd < 0) return;
+  accept_some();
   loop.clear_timer(&accept_timer_);
   loop.unwatch(this);
   close(this->fd);
@@ -88,20 +146,53 @@ void ListenerLoop::accept_again(smg_timer* timer) {
 void ListenerLoop::accept_some() {
   if (this->fd < 0) return;
   for (;;) {
-    const int client = accept4(this->fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    const int client =
+        accept4(this->fd, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (client < 0) {
       if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
-      if (errno != EAGAIN) {
-        // Out of descriptors or memory: the pending clients wait, the running ones go on.
-        loop.set_timer(&accept_timer_, loop.now() + 100'000'000);
-      }
+      if (errno == EAGAIN) return;
+      // Out of descriptors or memory: the running clients go on, some of the pending ones hear of
+      // it, the others wait.
+      int told = 0;
+      while (told < kTurnedAwayAtOnce && turn_away_with_spare()) ++told;
+      loop.set_timer(&accept_timer_, loop.now() + kAcceptPause);
       return;
     }
-    const int on = 1;
-    setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    auto* connection = new Connection(*this, client);
-    if (!connection->start()) delete connection;
+    take_in(client, peer);
   }
+}
+
+void ListenerLoop::take_in(int client, const sockaddr_storage& peer) {
+  const std::uint32_t limit = connection_limit();
+  const std::uint32_t present = shared.connections.load(std::memory_order_relaxed);
+  if (present >= limit + excess(limit)) {
+    routing.families.http_limit_rejections.with({"connections"}).add();
+    turn_away(client, shared.tls == nullptr);
+    return;
+  }
+  const int on = 1;
+  setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  auto* connection = new Connection(*this, client, address_text(peer), present >= limit);
+  if (!connection->start()) delete connection;
+}
+
+bool ListenerLoop::turn_away_with_spare() {
+  if (spare_ < 0) return false;
+  close(spare_);
+  const int client = accept4(this->fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (client >= 0) {
+    routing.families.http_limit_rejections.with({"descriptors"}).add();
+    turn_away(client, shared.tls == nullptr);
+  }
+  spare_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return client >= 0;
+}
+
+std::uint32_t ListenerLoop::connection_limit() const {
+  const std::uint32_t wanted = config().limits.max_connections;
+  return wanted == 0 ? shared.most_connections : std::min(wanted, shared.most_connections);
 }
 
 void ListenerLoop::add(Connection* connection) {
@@ -109,6 +200,8 @@ void ListenerLoop::add(Connection* connection) {
   connection->link = &connections_;
   if (connections_ != nullptr) connections_->link = &connection->next;
   connections_ = connection;
+  shared.connections.fetch_add(1, std::memory_order_relaxed);
+  routing.families.http_connections_open.add(1);
 }
 
 void ListenerLoop::remove(Connection* connection) {
@@ -116,6 +209,8 @@ void ListenerLoop::remove(Connection* connection) {
   *connection->link = connection->next;
   if (connection->next != nullptr) connection->next->link = connection->link;
   connection->link = nullptr;
+  shared.connections.fetch_sub(1, std::memory_order_relaxed);
+  routing.families.http_connections_open.add(-1);
 }
 
 void ListenerLoop::drain() {
@@ -126,8 +221,10 @@ void ListenerLoop::drain() {
   }
 }
 
-void ListenerLoop::take(std::shared_ptr<const Config> config) {
+void ListenerLoop::take(std::shared_ptr<const Config> config,
+                        std::shared_ptr<const ServingKeys> serving_keys) {
   routing.take(std::move(config));
+  keys = std::move(serving_keys);
   for (Connection* at = connections_; at != nullptr; at = at->next) at->config_changed();
 }
 

@@ -4,6 +4,8 @@
 // Made, used and destroyed on the loop's thread.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -11,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "host/auth/serving_keys.hpp"
 #include "host/bus/bus.hpp"
 #include "host/config/config.hpp"
 #include "host/fleet/registry.hpp"
@@ -23,35 +26,51 @@
 
 namespace smg {
 
+class AccessLog;
 class AdminApi;
+class Admission;
 class Connection;
+class ControlPlane;
+class ServerTls;
 
 // Shared by all loops of a listener.
 struct ListenerShared {
   LoopGroup& loops;
   Bus& bus;
   AdminApi& admin;  // for the control loop
+  ControlPlane& control_plane;
+  Admission* admission;  // nullptr: everything is admitted
+  const ServerTls* tls;  // nullptr: plain
+  AccessLog& access_log;
   std::atomic<bool> draining{false};
   std::atomic<std::uint64_t> busy{0};  // requests whose answer is not finished
+  std::atomic<std::uint32_t> streams{0};
+  bool handing_over = false;  // while draining, another process listens on the same address
+  std::atomic<std::uint32_t> connections{0};  // those beyond the limit included
+  std::uint32_t most_connections = 0;         // that the descriptors of the process allow
 };
 
 class ListenerLoop : private smg_watch {
  public:
-  ListenerLoop(Loop& loop, LoopState& routing, ListenerShared& shared);
+  ListenerLoop(Loop& loop, LoopState& routing, ListenerShared& shared,
+               std::shared_ptr<const ServingKeys> keys);
   ~ListenerLoop();
   ListenerLoop(const ListenerLoop&) = delete;
   ListenerLoop& operator=(const ListenerLoop&) = delete;
 
   // Takes over a listening socket.
   void listen(int socket);
+  // Takes what has arrived, then nothing more.
   void stop_accepting();
+  // Connections of clients that are served.
+  std::uint32_t connection_limit() const;
   // Closes what is idle; what runs closes with its answer.
   void drain();
   void close_all();
 
   const Config& config() const { return routing.config(); }
   // From now on this one.
-  void take(std::shared_ptr<const Config> config);
+  void take(std::shared_ptr<const Config> config, std::shared_ptr<const ServingKeys> keys);
 
   void add(Connection* connection);
   void remove(Connection* connection);
@@ -76,8 +95,9 @@ class ListenerLoop : private smg_watch {
   Loop& loop;
   LoopState& routing;
   ListenerShared& shared;
-  std::string head;               // of the answer being written
-  http1::RequestScratch scratch;  // of the head being read
+  std::shared_ptr<const ServingKeys> keys;  // as the configuration has them
+  std::string head;                         // of the answer being written
+  http1::RequestScratch scratch;            // of the head being read
 
  private:
   static constexpr std::size_t kCorkSize = 64 * 1024;
@@ -89,6 +109,8 @@ class ListenerLoop : private smg_watch {
   static void cork_return(smg_task* task);
   static void sample_ages(smg_timer* timer);
   void accept_some();
+  void take_in(int client, const sockaddr_storage& peer);
+  bool turn_away_with_spare();
 
   struct CorkTask : smg_task {
     ListenerLoop* owner;
@@ -105,6 +127,7 @@ class ListenerLoop : private smg_watch {
   Connection* corked_ = nullptr;
   CorkTask cork_task_{};
   Timer accept_timer_{};
+  int spare_;  // a descriptor to give up for a client that is to hear that there are none
   Timer age_timer_{};
   std::array<Series, kAgeBounds.size() + 1> age_series_;
   std::array<double, kAgeBounds.size() + 1> ages_{};

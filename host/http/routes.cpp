@@ -5,12 +5,16 @@ namespace {
 
 constexpr Route relay(std::string_view path, std::uint32_t endpoint, BodyRules rules,
                       std::string_view worker_path, std::string_view label) {
-  return {"POST", path, Action::relay, endpoint, rules, worker_path, label};
+  return {"POST", path, Action::relay, Access::serving, endpoint, rules, worker_path, label};
+}
+
+constexpr Route open_to_all(std::string_view path, Action action) {
+  return {"GET", path, action, Access::open, 0, BodyRules::none, "", ""};
 }
 
 constexpr Route admin(std::string_view method, std::string_view path, Action action,
                       BodyRules rules = BodyRules::none) {
-  return {method, path, action, 0, rules, "", ""};
+  return {method, path, action, Access::admin, 0, rules, "", ""};
 }
 
 // What stands for the name in braces of a route's path; empty if the path is another.
@@ -40,24 +44,24 @@ constexpr Route kRoutes[] = {
     relay("/v1/classify", SMG_ENDPOINT_CLASSIFY, BodyRules::plain, "/v1/classify", "other"),
     relay("/rerank", SMG_ENDPOINT_RERANK, BodyRules::validated, "/v1/rerank", "rerank"),
     relay("/v1/rerank", SMG_ENDPOINT_RERANK, BodyRules::plain, "/v1/rerank", "rerank"),
-    {"GET", "/health", Action::health, 0, BodyRules::none, "", ""},
-    {"GET", "/liveness", Action::health, 0, BodyRules::none, "", ""},
-    {"GET", "/readiness", Action::readiness, 0, BodyRules::none, "", ""},
-    {"GET", "/v1/models", Action::models, 0, BodyRules::none, "", ""},
-    {"GET", "/events", Action::events, 0, BodyRules::none, "", ""},
+    open_to_all("/health", Action::health),
+    open_to_all("/liveness", Action::health),
+    open_to_all("/readiness", Action::readiness),
+    open_to_all("/v1/models", Action::models),
+    open_to_all("/loads", Action::loads),
+    open_to_all("/engine_metrics", Action::engine_metrics),
+    open_to_all("/get_model_info", Action::model_info),
+    open_to_all("/get_server_info", Action::server_info),
+    open_to_all("/health_generate", Action::health_generate),
+    admin("GET", "/events", Action::events),
     admin("GET", "/workers", Action::list_workers),
     admin("POST", "/workers", Action::add_worker, BodyRules::plain),
     admin("GET", "/workers/{worker_id}", Action::get_worker),
     admin("PUT", "/workers/{worker_id}", Action::replace_worker, BodyRules::plain),
     admin("PATCH", "/workers/{worker_id}", Action::patch_worker, BodyRules::plain),
     admin("DELETE", "/workers/{worker_id}", Action::delete_worker),
-    admin("GET", "/loads", Action::loads),
     admin("GET", "/get_loads", Action::loads),
     admin("POST", "/flush_cache", Action::flush_cache),
-    admin("GET", "/engine_metrics", Action::engine_metrics),
-    admin("GET", "/get_model_info", Action::model_info),
-    admin("GET", "/get_server_info", Action::server_info),
-    admin("GET", "/health_generate", Action::health_generate),
     admin("GET", "/plugins", Action::list_plugins),
     admin("POST", "/plugins/{name}/reload", Action::reload_plugin),
     admin("POST", "/config/reload", Action::reload_config),

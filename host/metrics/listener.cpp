@@ -216,11 +216,11 @@ MetricsListener::~MetricsListener() = default;
 
 std::unique_ptr<MetricsListener> MetricsListener::open(const Metrics& metrics,
                                                        std::string_view host, std::uint16_t port,
-                                                       std::string& error) {
+                                                       bool reuse_port, std::string& error) {
   const Poco::Net::SocketAddress address(parse_host(host), port);
   try {
     Poco::Net::ServerSocket socket;
-    socket.bind(address, true, false);
+    socket.bind(address, true, reuse_port);
     socket.listen(64);
     return std::unique_ptr<MetricsListener>(
         new MetricsListener(std::make_unique<Impl>(metrics, std::move(socket))));

@@ -20,7 +20,8 @@ class MetricsListener {
   // 0.0.0.0, with a warning in the log; port 0 takes any free one. nullptr, and a sentence in
   // `error`, if that address cannot be had. REQUIRES: `metrics` outlives the listener.
   static std::unique_ptr<MetricsListener> open(const Metrics& metrics, std::string_view host,
-                                               std::uint16_t port, std::string& error);
+                                               std::uint16_t port, bool reuse_port,
+                                               std::string& error);
   ~MetricsListener();
   MetricsListener(const MetricsListener&) = delete;
   MetricsListener& operator=(const MetricsListener&) = delete;

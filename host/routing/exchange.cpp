@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "host/base/views.hpp"
 #include "host/routing/error_reply.hpp"
@@ -28,6 +29,7 @@ void Exchange::open(Client& client, const Route& route) {
   route_ = &route;
   buffer_ = state_.take_buffer();
   started_ = state_.loop.now();
+  model_.clear();
   attempts_ = 0;
   status_ = 0;
   streaming_ = head_sent_ = held_ = paused_ = submitted_ = dropping_ = false;
@@ -35,6 +37,7 @@ void Exchange::open(Client& client, const Route& route) {
 
 void Exchange::submit(std::string_view request_id) {
   submitted_ = true;
+  request_id_ = request_id;
   const FleetSnapshot& fleet = state_.fleet();
   Bytes& body = buffer_->body;
   body.reserve(kBodySlack);
@@ -45,13 +48,13 @@ void Exchange::submit(std::string_view request_id) {
                                              facts, state_.routing);
   if (error) {
     const std::string text = error.body();
-    submitted_ = false;
-    state_.give_back(std::move(buffer_));
+    end_request();
     client_->reply({.status = error.status(), .content_type = error.content_type(), .body = text});
     return;
   }
   model_ = fleet.canonical(facts.model);
   streaming_ = facts.stream;
+  if (streaming_ && !enter_stream()) return;
   take_key();
 
   smg_request& request = buffer_->request;
@@ -256,13 +259,14 @@ void Exchange::retry_later() {
   const std::uint64_t delay = retry_policy().delay(attempts_ - 1, state_.random.next());
   state_.families.worker_retry_backoff.with({std::to_string(attempts_)})
       .observe(static_cast<double>(delay) / 1e9);
-  retry_.owner = this;
-  retry_.fired = timer_fired;
-  state_.loop.set_timer(&retry_, state_.loop.now() + delay);
+  timer_.owner = this;
+  timer_.fired = timer_fired;
+  state_.loop.set_timer(&timer_, state_.loop.now() + delay);
 }
 
 void Exchange::timer_fired(smg_timer* timer) {
-  Exchange& self = *static_cast<RetryTimer*>(timer)->owner;
+  Exchange& self = *static_cast<Timer*>(timer)->owner;
+  if (self.head_sent_) return self.look_at_pause();
   if (self.dropping_) self.cancel_stream(self.status_ < 500);
   self.attempt();
 }
@@ -317,11 +321,36 @@ void Exchange::abort() {
   } else {
     (head_sent_ && !held_ ? state_.client_abort_streaming : state_.client_abort_waiting).add();
   }
-  submitted_ = false;
-  state_.loop.clear_timer(&retry_);
+  preempt();
+}
+
+void Exchange::preempt() {
   if (worker_ != nullptr) cancel_stream(true);
   answer_.reset();
+  end_request();
+}
+
+void Exchange::end_request() {
+  submitted_ = false;
+  state_.loop.clear_timer(&timer_);
+  if (std::exchange(counted_, false)) {
+    state_.streams.fetch_sub(1, std::memory_order_relaxed);
+    state_.streams_active.add(-1);
+  }
   release_buffer();
+}
+
+bool Exchange::enter_stream() {
+  const std::uint32_t limit = state_.config().limits.max_streams;
+  if (state_.streams.fetch_add(1, std::memory_order_relaxed) >= limit && limit > 0) {
+    state_.streams.fetch_sub(1, std::memory_order_relaxed);
+    state_.families.http_limit_rejections.with({"streams"}).add();
+    refuse_busy("too_many_streams", "As many streams run as this gateway allows", 1);
+    return false;
+  }
+  counted_ = true;
+  state_.streams_active.add(1);
+  return true;
 }
 
 void Exchange::on_release() {

@@ -35,6 +35,8 @@ class Exchange final : public StreamEvents {
   // Begins a new request. REQUIRES: the last one has ended.
   void open(Client& client, const Route& route);
   RequestBuffer& buffer() { return *buffer_; }
+  // Of the request that was opened last, canonical; empty: not known (yet).
+  const std::string& model() const { return model_; }
   // The request is there in full, its headers sealed. The id must stay as it is until the request
   // ends.
   void submit(std::string_view request_id);
@@ -42,6 +44,9 @@ class Exchange final : public StreamEvents {
   void client_drained();
   // The client is gone: frees the worker at once. No call to the client follows.
   void abort();
+  // It makes room for another request: as abort(), but the client stays and gets its answer from
+  // the caller.
+  void preempt();
   // Forgets a request that was not submitted and will not be.
   void discard() { release_buffer(); }
 
@@ -66,6 +71,14 @@ class Exchange final : public StreamEvents {
   void record_outcome(std::uint32_t status);
   void shed(std::string_view stage, std::string_view message);
   void release_buffer();
+  // The client's answer is made: nothing of the request is needed any more.
+  void end_request();
+  // False, and the client has its answer, where no further stream may run.
+  bool enter_stream();
+  // Ends an answer of which the client has a part.
+  void cut();
+  void look_at_pause();
+  void watch_pause();
 
   std::int32_t on_head(const smg_response_head& head) override;
   std::int32_t on_data(std::string_view data) override;
@@ -78,6 +91,8 @@ class Exchange final : public StreamEvents {
   // The worker's answer is the client's now and cannot be taken back.
   void count_relayed();
   void count_final(std::uint32_t status);
+  // 503; `retry_after` in seconds.
+  void refuse_busy(std::string_view code, std::string_view message, std::uint64_t retry_after);
 
   Series router_series(std::size_t what);
 
@@ -90,14 +105,16 @@ class Exchange final : public StreamEvents {
   std::shared_ptr<Worker> worker_;
   std::shared_ptr<Endpoint> endpoint_;       // of the running attempt
   std::shared_ptr<const PolicyRef> policy_;  // of the running attempt, if it is to hear of the end
-  std::string model_;                        // canonical
-  std::string key_;                          // routing key; empty: none
+  std::string_view request_id_;
+  std::string model_;  // canonical
+  std::string key_;    // routing key; empty: none
   bool key_from_rid_ = false;
   std::unique_ptr<RerankTerms> rerank_;
   std::unique_ptr<Bytes> answer_;  // rerank: the worker's answer so far
   std::uint64_t ticket_ = 0;
   std::uint64_t started_ = 0;
   std::uint64_t routing_key_ = 0;  // hash of the running attempt's key; 0: none
+  std::uint64_t last_data_ = 0;    // when the worker sent something of a stream
   std::uint64_t held_bytes_ = 0;   // or dropped, of the running attempt's answer
   std::uint32_t attempts_ = 0;
   std::uint32_t status_ = 0;  // of the worker's answer
@@ -107,10 +124,11 @@ class Exchange final : public StreamEvents {
   bool paused_ = false;
   bool dropping_ = false;  // the attempt is to be retried, its answer is read for nobody
   bool submitted_ = false;
-  struct RetryTimer : smg_timer {
+  bool counted_ = false;  // among the streams that run
+  struct Timer : smg_timer {
     Exchange* owner;
   };
-  RetryTimer retry_{};
+  Timer timer_{};  // until the next attempt; while a stream runs, for the worker's next words
 };
 
 }  // namespace smg

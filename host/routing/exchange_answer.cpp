@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "host/base/views.hpp"
+#include "host/config/duration.hpp"
 #include "host/routing/error_reply.hpp"
 #include "host/routing/exchange.hpp"
 
@@ -57,7 +58,42 @@ std::int32_t Exchange::on_head(const smg_response_head& head) {
     record_outcome(status_);
     count_relayed();
   }
+  if (streaming_) watch_pause();
   return SMG_CONTINUE;
+}
+
+void Exchange::watch_pause() {
+  const std::uint64_t limit = seconds_to_ns(state_.config().limits.stream_idle_timeout_secs);
+  if (limit == 0) return;
+  last_data_ = state_.loop.now();
+  timer_.owner = this;
+  timer_.fired = timer_fired;
+  state_.loop.set_timer(&timer_, last_data_ + limit);
+}
+
+void Exchange::look_at_pause() {
+  const std::uint64_t limit = seconds_to_ns(state_.config().limits.stream_idle_timeout_secs);
+  const std::uint64_t now = state_.loop.now();
+  if (limit == 0 || worker_ == nullptr) return;
+  if (paused_) last_data_ = now;  // it is the client that does not go on
+  if (last_data_ + limit > now) {
+    state_.loop.set_timer(&timer_, last_data_ + limit);
+    return;
+  }
+  state_.families.http_limit_rejections.with({"stream_idle_timeout"}).add();
+  spdlog::warn("request {}: worker {} has sent nothing of a stream for {} s, it is cut",
+               request_id_, worker_->url(), state_.config().limits.stream_idle_timeout_secs);
+  cancel_stream(false);
+  cut();
+}
+
+void Exchange::cut() {
+  state_.families.router_responses_cut.add();
+  state_.families.router_request_errors
+      .with({"http", "regular", "http", model_, route_->label, "backend_error"})
+      .add();
+  end_request();
+  client_->cut_response();
 }
 
 std::int32_t Exchange::on_data(std::string_view data) {
@@ -77,6 +113,7 @@ std::int32_t Exchange::on_data(std::string_view data) {
     answer_->append(data);
     return SMG_CONTINUE;
   }
+  last_data_ = state_.loop.now();
   if (held_ && (held_bytes_ += data.size()) > kHoldLimit) {
     held_ = false;
     record_outcome(status_);
@@ -106,13 +143,7 @@ void Exchange::on_end(const smg_outcome& outcome) {
   const std::string detail(text(outcome.detail));
   if (head_sent_ && !held_) {
     leave_worker(false);
-    state_.families.router_responses_cut.add();
-    state_.families.router_request_errors
-        .with({"http", "regular", "http", model_, route_->label, "backend_error"})
-        .add();
-    submitted_ = false;
-    release_buffer();
-    client_->cut_response();
+    cut();
     return;
   }
   if (head_sent_) {
@@ -147,8 +178,7 @@ void Exchange::finish_answer() {
     return;
   }
   if (held_) count_relayed();
-  submitted_ = false;
-  release_buffer();
+  end_request();
   client_->end_response();
 }
 
@@ -161,8 +191,7 @@ void Exchange::finish_rerank() {
     return;
   }
   count_relayed();
-  submitted_ = false;
-  release_buffer();
+  end_request();
   client_->reply({.status = 200, .content_type = "application/json", .body = answer});
 }
 
@@ -178,8 +207,7 @@ void Exchange::fail(std::uint32_t status, std::string_view code, std::string_vie
   }
   count_final(status);
   const std::string body = error_body(status, code, message);
-  submitted_ = false;
-  release_buffer();
+  end_request();
   client_->reply({.status = status,
                   .content_type = "application/json",
                   .body = body,
@@ -194,19 +222,21 @@ void Exchange::shed(std::string_view stage, std::string_view message) {
   spdlog::debug("Overload shed branch={} stage={} model={}",
                 stage == "selection" ? "all_overloaded_shed" : "overloaded_at_dispatch", stage,
                 model_);
+  refuse_busy(kCode, message,
+              std::max<std::uint64_t>(state_.config().load_monitor.interval_secs, 1));
+}
+
+void Exchange::refuse_busy(std::string_view code, std::string_view message,
+                           std::uint64_t retry_after) {
   count_final(503);
-  const std::string body = error_body(503, kCode, message);
-  const std::string retry_after =
-      "retry-after: " +
-      std::to_string(std::max<std::uint64_t>(state_.config().load_monitor.interval_secs, 1)) +
-      "\r\n";
-  submitted_ = false;
-  release_buffer();
+  const std::string body = error_body(503, code, message);
+  const std::string retry = "retry-after: " + std::to_string(retry_after) + "\r\n";
+  end_request();
   client_->reply({.status = 503,
                   .content_type = "application/json",
                   .body = body,
-                  .error_code = kCode,
-                  .extra_headers = retry_after});
+                  .error_code = code,
+                  .extra_headers = retry});
 }
 
 void Exchange::count_relayed() {

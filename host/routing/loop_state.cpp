@@ -7,7 +7,8 @@
 
 namespace smg {
 LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_families,
-                     std::shared_ptr<const Config> config, StickyKeys* sticky_keys)
+                     std::shared_ptr<const Config> config, StickyKeys* sticky_keys,
+                     std::atomic<std::uint32_t>& running_streams)
     : loop(of),
       registry(fleet_registry),
       families(metric_families),
@@ -19,6 +20,8 @@ LoopState::LoopState(Loop& of, Registry& fleet_registry, Families& metric_famili
       client_abort_streaming(families.http_client_aborts.with({"streaming"})),
       send_retries(families.router_upstream_send_retries.with({"http"})),
       connections_active(families.worker_connections_active.with({"regular", "http"})),
+      streams(running_streams),
+      streams_active(families.http_streams_active),
       config_(std::move(config)),
       snapshot_(registry.snapshot()) {}
 

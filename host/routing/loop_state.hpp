@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,9 +27,11 @@ class StickyKeys;
 
 class LoopState {
  public:
-  // `sticky`: nullptr where keys are not kept together. Outlives the object.
+  // `sticky`: nullptr where keys are not kept together. `streams`: those that run, on all loops.
+  // Both outlive the object.
   LoopState(Loop& loop, Registry& registry, Families& families,
-            std::shared_ptr<const Config> config, StickyKeys* sticky);
+            std::shared_ptr<const Config> config, StickyKeys* sticky,
+            std::atomic<std::uint32_t>& streams);
   LoopState(const LoopState&) = delete;
   LoopState& operator=(const LoopState&) = delete;
 
@@ -62,6 +65,8 @@ class LoopState {
   Series client_abort_upload, client_abort_waiting, client_abort_streaming;
   Series send_retries;
   Series connections_active;
+  std::atomic<std::uint32_t>& streams;
+  Series streams_active;
 
  private:
   static constexpr std::size_t kKeptBuffers = 64;

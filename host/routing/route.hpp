@@ -36,6 +36,13 @@ constexpr bool is_admin(Action action) {
   return action >= Action::add_worker;
 }
 
+// Who may ask.
+enum class Access : std::uint8_t {
+  open,     // anybody
+  serving,  // clients with a serving key; what they send passes admission
+  admin,    // who runs the gateway
+};
+
 // How a bad body is reported.
 enum class BodyRules : std::uint8_t { none, validated, plain };
 
@@ -43,6 +50,7 @@ struct Route {
   std::string_view method;
   std::string_view path;  // may have one {name}, which stands for any one segment
   Action action = Action::relay;
+  Access access = Access::open;
   std::uint32_t endpoint = SMG_ENDPOINT_OTHER;
   BodyRules rules = BodyRules::none;
   std::string_view worker_path;  // relay: where at the worker

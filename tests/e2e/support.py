@@ -54,7 +54,7 @@ def toml(value):
 class Gateway:
     """A running gateway. Stops with a clean exit code or fails the test."""
 
-    def __init__(self, workers, extra="", server="", policy="round_robin", plugins=None, loops=2, args=(), ready=True, watch=True):
+    def __init__(self, workers, extra="", server="", policy="round_robin", plugins=None, loops=2, args=(), ready=True, watch=True, grace=1):
         self.port, self.metrics_port = free_port(), free_port()
         paths = [str(PLUGINS)] + [str(path) for path in plugins or []]
         text = f"""
@@ -62,7 +62,7 @@ class Gateway:
 host = "127.0.0.1"
 port = {self.port}
 runtime_worker_threads = {loops}
-shutdown_grace_period_secs = 1
+shutdown_grace_period_secs = {grace}
 worker_startup_check_interval_secs = 1
 {server}
 [metrics]
@@ -86,7 +86,11 @@ name = "{policy}"
         self.process = subprocess.Popen([SMG, "launch", "--config", self.config, *args], stdout=self.log,
                                         stderr=subprocess.STDOUT, env=ENV)
         if ready:
-            self.wait_ready(len(workers))
+            try:
+                self.wait_ready(len(workers))
+            except BaseException:
+                self.__exit__(AssertionError)
+                raise
 
     def wait_ready(self, count):
         def ready():

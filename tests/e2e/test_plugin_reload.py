@@ -75,7 +75,7 @@ def test_the_admin_api_lists_every_plugin():
     with gateway(None) as (running, _):
         entry = plugin(running, "round_robin")
         assert entry["state"] == "running" and entry["uses"] >= 1 and entry["last_error"] is None
-        assert entry["path"] == str(PLUGINS / "round_robin.so") and entry["abi"] == "0.2"
+        assert entry["path"] == str(PLUGINS / "round_robin.so") and entry["abi"] == "0.3"
         assert len(entry["hash"]) == 16 and entry["draining"] == [] and not entry["file_gone"]
         assert plugin(running, "random")["state"] == "loaded"
         assert plugin(running, "http", "transport")["state"] == "running"

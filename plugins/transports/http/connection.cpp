@@ -128,7 +128,7 @@ void Connection::finish_connect(uint32_t events) {
 
 void Connection::begin_handshake() {
   state_ = State::handshaking;
-  tls_ = std::make_unique<TlsSession>(*endpoint_.tls(), endpoint_.host(), fd,
+  tls_ = std::make_unique<TlsSession>(endpoint_.tls()->context(), endpoint_.host(), fd,
                                       endpoint_.ticket(loop_.index));
   handshake();
 }

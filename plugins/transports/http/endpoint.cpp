@@ -15,12 +15,21 @@ std::string host_field(const smg_worker& worker, bool tls) {
   return field;
 }
 
+std::shared_ptr<const TlsSource> tls_of(Transport& transport, const smg_worker& worker) {
+  if (text(worker.scheme) != "https") return nullptr;
+  try {
+    return transport.tls(worker);
+  } catch (const Error& error) {
+    throw Error(error.status(), "worker " + std::string(text(worker.url)) + ": " + error.what());
+  }
+}
+
 }  // namespace
 
 Endpoint::Endpoint(Transport& transport, const smg_worker& worker)
     : transport_(transport),
       worker_(worker),
-      tls_(text(worker.scheme) == "https" ? &transport.tls() : nullptr),
+      tls_(tls_of(transport, worker)),
       base_path_(text(worker.base_path)),
       host_line_(host_field(worker, tls_ != nullptr)) {
   if (worker.host.size == 0 || worker.port == 0 || worker.port > 65535) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "idle_pool.hpp"
-#include "tls_context.hpp"
+#include "tls_source.hpp"
 
 namespace smg::http {
 
@@ -30,7 +30,7 @@ class Endpoint {
   uint16_t port() const { return static_cast<uint16_t>(worker_.port); }
   std::string_view base_path() const { return base_path_; }
   std::string_view host_line() const { return host_line_; }  // the Host field with its line end
-  const TlsContext* tls() const { return tls_; }             // nullptr: plain TCP
+  const TlsSource* tls() const { return tls_.get(); }        // nullptr: plain TCP
 
   IdlePool& pool(uint32_t loop) { return loops_[loop]->pool; }
   // The session that the next TLS connection of that loop may resume.
@@ -52,7 +52,7 @@ class Endpoint {
 
   Transport& transport_;
   const smg_worker& worker_;
-  const TlsContext* tls_;
+  std::shared_ptr<const TlsSource> tls_;
   std::string base_path_;
   std::string host_line_;
   std::vector<std::unique_ptr<PerLoop>> loops_;

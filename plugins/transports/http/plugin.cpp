@@ -28,7 +28,7 @@ smg_status create(const smg_host* host, const smg_sink* sink, void** self, smg_e
 }
 
 void destroy(void* self) {
-  instance(self).release();
+  instance(self).end();
 }
 
 smg_status open(void* self, const smg_worker* worker, void** endpoint, smg_error* error) {

@@ -47,6 +47,25 @@ std::span<const smg_option> option_table() {
   return kOptions;
 }
 
+TlsSettings TlsSettings::for_worker(const smg_worker& worker) const {
+  TlsSettings settings = *this;
+  if (!SMG_HAS(&worker, tls) || worker.tls == nullptr) return settings;
+  const smg_worker_tls& own = *worker.tls;
+  if (own.ca_file_count > 0) {
+    settings.ca_files.clear();
+    for (uint32_t i = 0; i < own.ca_file_count; ++i) {
+      settings.ca_files.emplace_back(text(own.ca_files[i]));
+    }
+    settings.ca_path.clear();
+    settings.insecure = false;
+  }
+  if (own.client_cert.size > 0) {
+    settings.client_cert = text(own.client_cert);
+    settings.client_key = text(own.client_key);
+  }
+  return settings;
+}
+
 Settings read_settings(Host host, uint32_t loops) {
   constexpr uint64_t kSecond = 1'000'000'000;
   const Options options(host);
@@ -60,7 +79,9 @@ Settings read_settings(Host host, uint32_t loops) {
   const auto idle = static_cast<uint32_t>(options.get_int("max_idle_per_worker"));
   const uint32_t data_loops = std::max(1u, loops - 1);
   settings.idle_limit = (idle + data_loops - 1) / data_loops;
-  settings.tls.ca_file = path("ca_file");
+  if (std::string file = path("ca_file"); !file.empty()) {
+    settings.tls.ca_files.push_back(std::move(file));
+  }
   settings.tls.ca_path = path("ca_path");
   settings.tls.client_cert = path("client_cert");
   settings.tls.client_key = path("client_key");

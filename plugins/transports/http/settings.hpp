@@ -4,23 +4,28 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "smg/cpp/host.hpp"
 #include "smg/plugin.h"
+#include "smg/worker.h"
 
 namespace smg::http {
 
 struct TlsSettings {
-  std::string ca_file;      // PEM; empty: the system's store
-  std::string ca_path;      // directory of hashed PEM files
-  std::string client_cert;  // PEM chain; empty: none is shown
-  std::string client_key;   // PEM
-  bool insecure = false;    // accept whatever certificate comes
+  std::vector<std::string> ca_files;  // PEM; none, nor a ca_path: the system's store
+  std::string ca_path;                // directory of hashed PEM files
+  std::string client_cert;            // PEM chain; empty: none is shown
+  std::string client_key;             // PEM
+  bool insecure = false;              // accept whatever certificate comes
 
   bool given() const {
-    return insecure || !ca_file.empty() || !ca_path.empty() || !client_cert.empty() ||
+    return insecure || !ca_files.empty() || !ca_path.empty() || !client_cert.empty() ||
            !client_key.empty();
   }
+  // These, but for what the worker has of its own.
+  TlsSettings for_worker(const smg_worker& worker) const;
+  bool operator==(const TlsSettings&) const = default;
 };
 
 struct Settings {

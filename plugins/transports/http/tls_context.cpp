@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "tls_session.hpp"
 
@@ -50,10 +51,15 @@ int keep_session(SSL* ssl, SSL_SESSION* session) {
   return 1;
 }
 
-Error refused(const std::string& option, const std::string& value) {
-  return {SMG_E_INVALID, "option `" + option + "`: cannot use `" + value +
-                             "`: " + tls_error("it is not what it should be") +
-                             "; it must name a readable PEM file"};
+Error refused(const std::string& what, const std::string& value) {
+  return {SMG_E_INVALID, "cannot use `" + value + "` as " + what + ": " +
+                             tls_error("it is not what it should be") +
+                             "; it must be a readable PEM file"};
+}
+
+// A key that needs a password is refused; OpenSSL would ask for it at the terminal.
+int no_password(char*, int, int, void*) {
+  return -1;
 }
 
 }  // namespace
@@ -62,6 +68,7 @@ std::string tls_error(const char* otherwise) {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
   if (code == 0) return otherwise;
+  if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
   if (const char* reason = ERR_reason_error_string(code); reason != nullptr) return reason;
   char room[160];
   ERR_error_string_n(code, room, sizeof room);
@@ -89,16 +96,17 @@ TlsContext::TlsContext(const TlsSettings& settings)
   SSL_CTX_set_alpn_protos(context, kProtocols, sizeof kProtocols - 1);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
   SSL_CTX_sess_set_new_cb(context, keep_session);
+  SSL_CTX_set_default_passwd_cb(context, no_password);
   SSL_CTX_set_verify(context, verifies_ ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
 
   ERR_clear_error();
-  if (settings.ca_file.empty() && settings.ca_path.empty()) {
+  if (settings.ca_files.empty() && settings.ca_path.empty()) {
     SSL_CTX_set_default_verify_paths(context);
     ERR_clear_error();
   }
-  if (!settings.ca_file.empty() &&
-      SSL_CTX_load_verify_file(context, settings.ca_file.c_str()) != 1) {
-    throw refused("ca_file", settings.ca_file);
+  for (const auto& file : settings.ca_files) {
+    if (SSL_CTX_load_verify_file(context, file.c_str()) != 1)
+      throw refused("ca_file (of one worker: tls.ca_cert_paths)", file);
   }
   if (!settings.ca_path.empty() &&
       SSL_CTX_load_verify_dir(context, settings.ca_path.c_str()) != 1) {
@@ -106,11 +114,11 @@ TlsContext::TlsContext(const TlsSettings& settings)
   }
   if (settings.client_cert.empty()) return;
   if (SSL_CTX_use_certificate_chain_file(context, settings.client_cert.c_str()) != 1) {
-    throw refused("client_cert", settings.client_cert);
+    throw refused("client_cert (of one worker: tls.client_cert_path)", settings.client_cert);
   }
   if (SSL_CTX_use_PrivateKey_file(context, settings.client_key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context) != 1) {
-    throw refused("client_key", settings.client_key);
+    throw refused("client_key (of one worker: tls.client_key_path)", settings.client_key);
   }
 }
 

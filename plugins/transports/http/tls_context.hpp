@@ -1,35 +1,18 @@
-// What all TLS connections of an instance share: trusted authorities, the own certificate, protocol
-// versions.
+// What TLS connections with the same settings share: trusted authorities, the own certificate,
+// protocol versions.
 //
-// Made on the control thread, then constant and used by all loops.
+// Constant once made, used by all loops. Held by every connection that began with it.
 #pragma once
 
 #include <openssl/ssl.h>
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "settings.hpp"
 
 namespace smg::http {
-
-// The session a worker gave last, for the next connection to resume. One loop's own.
-class TlsTicket {
- public:
-  TlsTicket() = default;
-  TlsTicket(const TlsTicket&) = delete;
-  TlsTicket& operator=(const TlsTicket&) = delete;
-  ~TlsTicket() { replace(nullptr); }
-
-  SSL_SESSION* session() const { return session_; }
-  void replace(SSL_SESSION* session) {
-    if (session_ != nullptr) SSL_SESSION_free(session_);
-    session_ = session;
-  }
-
- private:
-  SSL_SESSION* session_ = nullptr;
-};
 
 class TlsContext {
  public:
@@ -51,6 +34,27 @@ class TlsContext {
   std::unique_ptr<BIO_METHOD, Free> socket_;
   std::unique_ptr<SSL_CTX, Free> context_;
   bool verifies_;
+};
+
+// The session a worker gave last, for the next connection to resume. One loop's own.
+class TlsTicket {
+ public:
+  TlsTicket() = default;
+  TlsTicket(const TlsTicket&) = delete;
+  TlsTicket& operator=(const TlsTicket&) = delete;
+  ~TlsTicket() { replace(nullptr, nullptr); }
+
+  // Who was vouched for by other authorities is looked at again.
+  SSL_SESSION* session(const TlsContext& of) const { return &of == of_.get() ? session_ : nullptr; }
+  void replace(SSL_SESSION* session, std::shared_ptr<const TlsContext> of) {
+    if (session_ != nullptr) SSL_SESSION_free(session_);
+    session_ = session;
+    of_ = std::move(of);
+  }
+
+ private:
+  SSL_SESSION* session_ = nullptr;
+  std::shared_ptr<const TlsContext> of_;
 };
 
 // The oldest error of the thread's OpenSSL queue in words, and the queue cleared.

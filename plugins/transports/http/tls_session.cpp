@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 namespace smg::http {
 namespace {
@@ -20,8 +21,11 @@ bool is_address(const std::string& host) {
 
 }  // namespace
 
-TlsSession::TlsSession(const TlsContext& context, std::string_view host, int fd, TlsTicket& ticket)
-    : ticket_(ticket), ssl_(context.connect(fd, last_receive_short_)) {
+TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, std::string_view host, int fd,
+                       TlsTicket& ticket)
+    : context_(std::move(context)),
+      ticket_(ticket),
+      ssl_(context_->connect(fd, last_receive_short_)) {
   if (ssl_ == nullptr) {
     error_ = "out of memory";
     return;
@@ -29,12 +33,12 @@ TlsSession::TlsSession(const TlsContext& context, std::string_view host, int fd,
   SSL_set_app_data(ssl_, this);
   const std::string name(host);
   if (is_address(name)) {
-    if (context.verifies()) X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), name.c_str());
+    if (context_->verifies()) X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), name.c_str());
   } else {
     SSL_set_tlsext_host_name(ssl_, name.c_str());
-    if (context.verifies()) SSL_set1_host(ssl_, name.c_str());
+    if (context_->verifies()) SSL_set1_host(ssl_, name.c_str());
   }
-  if (ticket.session() != nullptr) SSL_set_session(ssl_, ticket.session());
+  if (auto* session = ticket.session(*context_); session != nullptr) SSL_set_session(ssl_, session);
 }
 
 TlsSession::~TlsSession() {
@@ -55,7 +59,7 @@ Handshake TlsSession::handshake() {
       verdict != X509_V_OK && (SSL_get_verify_mode(ssl_) & SSL_VERIFY_PEER) != 0) {
     error_ = std::string("the certificate is refused: ") + X509_verify_cert_error_string(verdict);
     // What it offered is not to be trusted later either.
-    ticket_.replace(nullptr);
+    ticket_.replace(nullptr, nullptr);
   } else if (error_.empty()) {
     error_ = "the peer ended the handshake";
   }

@@ -5,6 +5,7 @@
 
 #include <openssl/ssl.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,8 @@ enum class Handshake : uint8_t { going_on, done, failed };
 class TlsSession {
  public:
   // `host`: name or literal address that the certificate must be for. `fd` stays the owner's.
-  TlsSession(const TlsContext& context, std::string_view host, int fd, TlsTicket& ticket);
+  TlsSession(std::shared_ptr<const TlsContext> context, std::string_view host, int fd,
+             TlsTicket& ticket);
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
   ~TlsSession();
@@ -34,11 +36,12 @@ class TlsSession {
 
   // What went wrong, in words; empty: nothing did.
   std::string_view error() const { return error_; }
-  void keep(SSL_SESSION* session) { ticket_.replace(session); }
+  void keep(SSL_SESSION* session) { ticket_.replace(session, context_); }
 
  private:
   Transfer outcome(int result);
 
+  const std::shared_ptr<const TlsContext> context_;
   TlsTicket& ticket_;
   SSL* ssl_;
   bool last_receive_short_ = false;

@@ -5,8 +5,11 @@
 namespace smg::http {
 
 Transport::Transport(const smg_host* host, const smg_sink* sink)
-    : services_(Host(host)), settings_(read_settings(Host(host), services_.loops())), sink_(*sink) {
-  if (settings_.tls.given()) tls_ = std::make_unique<TlsContext>(settings_.tls);
+    : services_(Host(host)),
+      settings_(read_settings(Host(host), services_.loops())),
+      sink_(*sink),
+      tls_(Log(Host(host))) {
+  if (settings_.tls.given()) common_tls_ = tls_.get(settings_.tls);
   if (settings_.tls.insecure) {
     Log(Host(host))
         .warn(
@@ -17,11 +20,6 @@ Transport::Transport(const smg_host* host, const smg_sink* sink)
   for (uint32_t i = 0; i < services_.loops(); ++i) {
     loops_.push_back(std::make_unique<LoopState>(*this, i));
   }
-}
-
-const TlsContext& Transport::tls() {
-  if (tls_ == nullptr) tls_ = std::make_unique<TlsContext>(settings_.tls);
-  return *tls_;
 }
 
 }  // namespace smg::http

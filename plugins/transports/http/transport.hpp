@@ -12,7 +12,7 @@
 #include "services.hpp"
 #include "settings.hpp"
 #include "smg/transport.h"
-#include "tls_context.hpp"
+#include "tls_source.hpp"
 
 namespace smg::http {
 
@@ -29,9 +29,16 @@ class Transport {
   LoopState& here() { return *loops_[services_.current_loop()]; }
   bool on_control_loop() const { return services_.current_loop() + 1 == loops_.size(); }
 
-  // Made when the first worker needs it. Control thread; throws Error.
-  const TlsContext& tls();
+  // How that worker is to be met. Control thread; throws Error.
+  std::shared_ptr<const TlsSource> tls(const smg_worker& worker) {
+    return tls_.get(settings_.tls.for_worker(worker));
+  }
 
+  // Of destroy().
+  void end() {
+    tls_.stop();
+    release();
+  }
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -43,7 +50,8 @@ class Transport {
   Services services_;
   Settings settings_;
   const smg_sink& sink_;
-  std::unique_ptr<TlsContext> tls_;
+  TlsSources tls_;
+  std::shared_ptr<const TlsSource> common_tls_;  // of the options, if they say anything
   std::vector<std::unique_ptr<LoopState>> loops_;
   std::atomic<uint32_t> references_{1};
 };

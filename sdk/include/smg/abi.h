@@ -38,7 +38,7 @@
 // three transports (HTTP, gRPC, ZMQ) have not all run on it yet: until then a minor may still
 // break.
 #define SMG_ABI_MAJOR 0
-#define SMG_ABI_MINOR 2
+#define SMG_ABI_MINOR 3
 
 // True if struct pointer `p` was filled by a side that knows `member`.
 #define SMG_HAS(p, member) \

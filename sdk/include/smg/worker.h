@@ -61,6 +61,18 @@ typedef struct smg_label {
   smg_view value;
 } smg_label;
 
+// What a worker has of its own for TLS: whom its certificate must be signed by, and what is shown
+// to it. Paths of PEM files, for the transport to read; it takes up files that were renewed by
+// itself, at the latest when the worker is opened again. What is empty is as the transport's own
+// options say.
+typedef struct smg_worker_tls {
+  uint32_t struct_size;
+  uint32_t ca_file_count;
+  const smg_view* ca_files;  // authorities, any number in each
+  smg_view client_cert;      // chain
+  smg_view client_key;       // of client_cert; both are there or none
+} smg_worker_tls;
+
 // One worker, immutable. Valid as long as a pool, an endpoint or a call that holds it is.
 typedef struct smg_worker {
   uint32_t struct_size;
@@ -86,6 +98,7 @@ typedef struct smg_worker {
   uint32_t label_count;
   uint32_t reserved;
   const smg_worker_live* live;
+  const smg_worker_tls* tls;  // nullptr: nothing of its own. Since ABI 0.3.
 } smg_worker;
 
 // The candidates of a selection: the workers of one model, one type and one transport, in order of

@@ -111,6 +111,32 @@ TEST_CASE("what cannot stand in a header is no key, what no double holds no numb
   CHECK_FALSE(parse_worker_patch(R"({"cost":1e999})", error));
 }
 
+TEST_CASE("an https worker may have authorities and a client certificate of its own") {
+  SpecError error;
+  const auto read = [&](const std::string& tls) {
+    error = {};
+    return parse_worker_spec("{\"url\":\"https://w:1\",\"tls\":" + tls + "}", error);
+  };
+  auto spec = read(
+      R"({"ca_cert_paths":["/a.pem","/b.pem"],"client_cert_path":"/c.pem","client_key_path":"/c.key"})");
+  REQUIRE(spec);
+  CHECK(spec->tls == WorkerTls{{"/a.pem", "/b.pem"}, "/c.pem", "/c.key"});
+  for (const char* nothing : {"null", "{}", R"({"ca_cert_paths":null,"client_key_path":""})"}) {
+    spec = read(nothing);
+    REQUIRE(spec);
+    CHECK_FALSE(spec->tls.given());
+  }
+  CHECK_FALSE(read(R"({"ca_cert_paths":"/a.pem"})"));
+  CHECK(error.body.message.starts_with("tls.ca_cert_paths: is a string"));
+  CHECK_FALSE(read(R"(["/a.pem"])"));
+  CHECK(error.body.message.starts_with("tls: is an array"));
+  CHECK_FALSE(read(R"({"client_cert_path":"/c.pem"})"));
+  CHECK(error.refusal == "tls has one of client_cert_path and client_key_path; set both or none");
+  CHECK(bad(R"(,"tls":{"ca_cert_paths":["/a.pem"]})") ==
+        "400 tls is for https workers only, this one's url begins with http://; write https:// or "
+        "leave tls out");
+}
+
 TEST_CASE("a URL is checked as in the configuration, and its secret is not repeated") {
   SpecError error;
   CHECK_FALSE(parse_worker_spec(R"({"url":"http://me:hunter2@w:1"})", error));

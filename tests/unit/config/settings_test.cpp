@@ -39,7 +39,7 @@ Sample sample(const Setting& setting) {
     case SettingKind::kNumbers:
       return {"[0.5, 1, 2.25]", {"0.5", "1", "2.25"}};
     case SettingKind::kMap:
-      return {"{ \"a\" = \"b\", \"c\" = \"d\" }", {"a=b", "c=d"}};
+      return {"{ \"a\" = \"user\", \"c\" = \"admin\" }", {"a=user", "c=admin"}};
   }
   return {};
 }

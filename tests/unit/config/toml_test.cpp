@@ -117,6 +117,10 @@ TEST_CASE("mistakes in a file are named with line, key, value and what is allowe
        "port\n"
        "x.toml:2: [server] health_check_port: this version answers /health on the main port "
        "only\n"},
+      {"[tls]\ncert_path = \"/c\"\n",
+       "x.toml:2: [tls] cert_path: is set and key_path is not; set both or none\n"},
+      {"[tls]\nclient_ca_path = \"/c\"\n",
+       "x.toml:2: [tls] client_ca_path: is set without TLS; set cert_path and key_path as well\n"},
       {"[[worker]]\nurl = \"http://a:1\"\napi_key = \"a\\r\\nb\"\n",
        "x.toml:3:11: a text must be one line without control characters\n"},
       {"[server]\nhost = \"127.0.0.1\\u0000\"\n",

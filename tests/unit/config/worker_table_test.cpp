@@ -120,6 +120,36 @@ TEST_CASE("mistakes of a worker are named with line, key and what is allowed") {
   }
 }
 
+TEST_CASE("an https worker may have authorities and a client certificate of its own") {
+  const auto config = load(R"([[worker]]
+url = "https://h"
+tls = { ca_cert_paths = ["/a.pem", "/b.pem"], client_cert_path = "/c.pem", client_key_path = "/c.key" }
+)");
+  REQUIRE_MESSAGE(config, config.problems.text());
+  CHECK(config.value->workers[0].tls == WorkerTls{{"/a.pem", "/b.pem"}, "/c.pem", "/c.key"});
+  CHECK(verdict("[[worker]]\nurl = \"https://h\"\ntls = {}\n") == "ok");
+  const std::pair<const char*, const char*> cases[] = {
+      {"tls.ca_cert_path = \"/a\"",
+       "[[worker]] tls.ca_cert_path = \"/a\": unknown key; did you mean ca_cert_paths?\n"},
+      {"tls.ca_cert_paths = \"/a\"",
+       "[[worker]] tls.ca_cert_paths = \"/a\": is a string, must be a list of strings\n"},
+      {"tls.ca_cert_paths = [\"\"]",
+       "[[worker]] tls = { ... }: has an empty string in ca_cert_paths; each must be the path of a "
+       "PEM file\n"},
+      {"tls.client_key_path = \"/k\"",
+       "[[worker]] tls = { ... }: has one of client_cert_path and client_key_path; set both or "
+       "none\n"},
+  };
+  for (const auto& [line, text] : cases) {
+    CAPTURE(line);
+    CHECK(verdict("[[worker]]\nurl = \"https://h\"\n" + std::string(line) + "\n") ==
+          "x.toml:3: " + std::string(text));
+  }
+  CHECK(verdict(kHead + "tls.ca_cert_paths = [\"/a\"]\n") ==
+        "x.toml:3: [[worker]] tls = { ... }: is for https workers only, this one's url begins with "
+        "http://; write https:// or leave tls out\n");
+}
+
 TEST_CASE("a worker without a url, or with a wrong one, is refused") {
   CHECK(verdict("[[worker]]\nmodel = \"m\"\n") == "x.toml:1: [[worker]] has no url\n");
   CHECK(verdict("[[worker]]\nurl = \"h:8000\"\n") ==

@@ -35,7 +35,7 @@ TEST_CASE("GET /metrics answers in the text format of Prometheus") {
   Metrics metrics({});
   metrics.family({"t_total", MetricType::kCounter, "help"}).with({}).add(3);
   std::string error;
-  const auto listener = MetricsListener::open(metrics, "127.0.0.1", 0, error);
+  const auto listener = MetricsListener::open(metrics, "127.0.0.1", 0, false, error);
   REQUIRE_MESSAGE(listener != nullptr, error);
   CHECK(listener->address() == "127.0.0.1:" + std::to_string(listener->port()));
   const auto answer = ask(listener->address(), "GET /metrics");
@@ -48,7 +48,7 @@ TEST_CASE("GET /metrics answers in the text format of Prometheus") {
 TEST_CASE("nothing but GET /metrics is served") {
   Metrics metrics({});
   std::string error;
-  const auto listener = MetricsListener::open(metrics, "127.0.0.1", 0, error);
+  const auto listener = MetricsListener::open(metrics, "127.0.0.1", 0, false, error);
   REQUIRE(listener != nullptr);
   CHECK(contains(ask(listener->address(), "GET /"), "HTTP/1.1 404 "));
   CHECK(contains(ask(listener->address(), "GET /metrics/x"), "HTTP/1.1 404 "));
@@ -60,7 +60,7 @@ TEST_CASE("nothing but GET /metrics is served") {
 TEST_CASE("a host that is no address counts as all addresses") {
   Metrics metrics({});
   std::string error;
-  const auto listener = MetricsListener::open(metrics, "no such host", 0, error);
+  const auto listener = MetricsListener::open(metrics, "no such host", 0, false, error);
   REQUIRE(listener != nullptr);
   CHECK(listener->address() == "0.0.0.0:" + std::to_string(listener->port()));
 }
@@ -69,7 +69,7 @@ TEST_CASE("IPv6 literals are taken with and without brackets") {
   Metrics metrics({});
   std::string error;
   for (const char* host : {"::1", "[::1]"}) {
-    const auto listener = MetricsListener::open(metrics, host, 0, error);
+    const auto listener = MetricsListener::open(metrics, host, 0, false, error);
     REQUIRE_MESSAGE(listener != nullptr, error);
     CHECK(listener->address() == "[::1]:" + std::to_string(listener->port()));
     CHECK(contains(ask(listener->address(), "GET /metrics"), " 200 "));
@@ -79,9 +79,9 @@ TEST_CASE("IPv6 literals are taken with and without brackets") {
 TEST_CASE("an address in use is an error that names it") {
   Metrics metrics({});
   std::string error;
-  const auto first = MetricsListener::open(metrics, "127.0.0.1", 0, error);
+  const auto first = MetricsListener::open(metrics, "127.0.0.1", 0, false, error);
   REQUIRE(first != nullptr);
-  CHECK(MetricsListener::open(metrics, "127.0.0.1", first->port(), error) == nullptr);
+  CHECK(MetricsListener::open(metrics, "127.0.0.1", first->port(), false, error) == nullptr);
   CHECK(contains(error, "cannot listen for metrics on " + first->address()));
   CHECK(contains(error, "already in use"));
 }
@@ -89,7 +89,7 @@ TEST_CASE("an address in use is an error that names it") {
 TEST_CASE("many scrapes one after the other, and destruction with an open connection") {
   Metrics metrics({});
   std::string error;
-  auto listener = MetricsListener::open(metrics, "127.0.0.1", 0, error);
+  auto listener = MetricsListener::open(metrics, "127.0.0.1", 0, false, error);
   REQUIRE(listener != nullptr);
   for (int i = 0; i < 50; ++i) CHECK(contains(ask(listener->address(), "GET /metrics"), " 200 "));
   const Poco::Net::StreamSocket idle{Poco::Net::SocketAddress(listener->address())};

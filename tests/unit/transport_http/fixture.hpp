@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <doctest/doctest.h>
 #include <fcntl.h>
 
 #include <functional>
@@ -132,6 +133,10 @@ struct WorkerText {
   std::string base_path = {};
   std::string api_key = {};
   std::string runtime = {};
+  // Of its own; none of the three: the worker says nothing of TLS.
+  std::vector<std::string> ca_files = {};
+  std::string client_cert = {};
+  std::string client_key = {};
 };
 
 // One transport instance with one worker, on a host of one loop unless told otherwise.
@@ -157,6 +162,10 @@ class Gateway {
     worker_.port = text_.port;
     worker_.api_key = view(text_.api_key);
     worker_.runtime = view(text_.runtime);
+    for (const auto& file : text_.ca_files) ca_files_.push_back(view(file));
+    tls_ = {sizeof tls_, static_cast<std::uint32_t>(ca_files_.size()), ca_files_.data(),
+            view(text_.client_cert), view(text_.client_key)};
+    if (!ca_files_.empty() || !text_.client_cert.empty()) worker_.tls = &tls_;
     if (library.api->open(self, &worker_, &endpoint, &error) != SMG_OK) {
       library.api->destroy(self);
       throw std::runtime_error(std::string(room, error.size));
@@ -167,6 +176,17 @@ class Gateway {
   ~Gateway() { close(); }
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
+
+  // Opens the worker once more, for calls from now on. Returns the endpoint before, to be closed.
+  void* reopen() {
+    void* const before = endpoint;
+    REQUIRE(library.api->open(self, &worker_, &endpoint, nullptr) == SMG_OK);
+    return before;
+  }
+  void close_endpoint(void* other) const {
+    library.api->quiesce(other);
+    library.api->close(other);
+  }
 
   // As the host does: quiesce on the loop, then close, then destroy.
   void close() {
@@ -221,6 +241,8 @@ class Gateway {
  private:
   WorkerText text_;
   std::string url_;
+  std::vector<smg_view> ca_files_;
+  smg_worker_tls tls_{};
   smg_worker worker_{};
 };
 

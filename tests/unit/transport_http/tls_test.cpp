@@ -2,32 +2,12 @@
 
 #include <atomic>
 
-#include "certificates.hpp"
 #include "fixture.hpp"
+#include "tls_fixture.hpp"
 
 using namespace smg::test;
 
 namespace {
-
-const Certificates& certificates() {
-  static const Certificates all;
-  static const bool issued = [] {
-    all.issue("engine", "DNS:engine.test");
-    all.issue("address", "IP:127.0.0.1");
-    all.issue("client", "DNS:gateway.test");
-    return true;
-  }();
-  static_cast<void>(issued);
-  return all;
-}
-
-struct Tls {
-  explicit Tls(const std::string& name) : context(certificates().server(name)) {}
-  ~Tls() { SSL_CTX_free(context); }
-  Tls(const Tls&) = delete;
-  Tls& operator=(const Tls&) = delete;
-  SSL_CTX* context;
-};
 
 std::map<std::string, std::string> trusting() {
   return {{"ca_file", "\"" + certificates().authority() + "\""}};
@@ -222,10 +202,7 @@ TEST_CASE("a stale TLS connection is replaced, and the session resumed") {
 
 TEST_CASE("a client certificate is shown to a worker that asks for one") {
   Tls tls("engine");
-  SSL_CTX_set_verify(tls.context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  SSL_CTX_load_verify_file(tls.context, certificates().authority().c_str());
-  static constexpr unsigned char kId[] = "smg";
-  SSL_CTX_set_session_id_context(tls.context, kId, sizeof kId);
+  require_client_certificate(tls.context, "ca");
   ScriptedServer server(always(ok("{}")), tls.context);
 
   auto options = trusting();
@@ -252,7 +229,7 @@ TEST_CASE("a file that cannot be used is refused with option and path") {
     } catch (const std::exception& error) {
       message = error.what();
     }
-    CHECK(message.find(std::string("option `") + option + "`: cannot use `/no/such/file.pem`") ==
-          0);
+    CHECK(message.find(std::string("cannot use `/no/such/file.pem` as ") + option) == 0);
+    CHECK(message.find(": No such file or directory; it must be") != std::string::npos);
   }
 }

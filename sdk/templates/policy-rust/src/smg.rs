@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 pub const ABI_MAJOR: u16 = 0;
-pub const ABI_MINOR: u16 = 2;
+pub const ABI_MINOR: u16 = 3;
 pub const PLUGIN_MAGIC: u32 = 0x3147_4d53;
 pub const KIND_POLICY: u32 = 1;
 pub const OPTION_BOOL: u32 = 1;
@@ -124,6 +124,16 @@ pub struct Worker {
     pub label_count: u32,
     pub reserved: u32,
     pub live: *const WorkerLive,
+    pub tls: *const WorkerTls,
+}
+
+#[repr(C)]
+pub struct WorkerTls {
+    pub struct_size: u32,
+    pub ca_file_count: u32,
+    pub ca_files: *const View,
+    pub client_cert: View,
+    pub client_key: View,
 }
 
 #[repr(C)]
@@ -234,9 +244,10 @@ unsafe impl Sync for PluginOption {}
 unsafe impl Sync for Plugin {}
 unsafe impl Sync for Library {}
 
-// The sizes of ABI 0.2, as the C compiler lays them out.
+// The sizes of ABI 0.3, as the C compiler lays them out.
 const _: () = assert!(std::mem::size_of::<WorkerLive>() == 136);
-const _: () = assert!(std::mem::size_of::<Worker>() == 208);
+const _: () = assert!(std::mem::size_of::<Worker>() == 216);
+const _: () = assert!(std::mem::size_of::<WorkerTls>() == 48);
 const _: () = assert!(std::mem::size_of::<Pool>() == 56);
 const _: () = assert!(std::mem::size_of::<PolicyRequest>() == 128);
 const _: () = assert!(std::mem::size_of::<PolicyApi>() == 56);

@@ -14,12 +14,19 @@ class Certificates {
   Certificates(const Certificates&) = delete;
   Certificates& operator=(const Certificates&) = delete;
 
-  std::string authority() const { return directory_ + "/ca.pem"; }
+  std::string authority() const { return certificate("ca"); }
   std::string directory() const { return directory_; }
+  std::string certificate(const std::string& name) const {
+    return directory_ + "/" + name + ".pem";
+  }
+  std::string key(const std::string& name) const { return directory_ + "/" + name + ".key"; }
 
+  // One more that signs.
+  void add_authority(const std::string& name) const;
   // Writes NAME.pem and NAME.key, signed by the authority, for `subject`: DNS:engine.test or
-  // IP:127.0.0.1.
-  void issue(const std::string& name, const std::string& subject) const;
+  // IP:127.0.0.1. With fewer than 0 days to live it has expired.
+  void issue(const std::string& name, const std::string& subject, int days = 2,
+             const std::string& authority = "ca") const;
   // A server's context with that certificate. The caller frees it.
   SSL_CTX* server(const std::string& name) const;
 

@@ -22,21 +22,27 @@ Certificates::Certificates() {
   std::string name = (std::filesystem::temp_directory_path() / "smg-tls-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
   directory_ = name;
-  shell("openssl req -x509" + kKey + " -days 2 -subj '/CN=test authority' -keyout " + directory_ +
-        "/ca.key -out " + authority());
+  add_authority("ca");
+}
+
+void Certificates::add_authority(const std::string& name) const {
+  shell("openssl req -x509" + kKey + " -days 2 -subj '/CN=test authority " + name + "' -keyout " +
+        key(name) + " -out " + certificate(name));
 }
 
 Certificates::~Certificates() {
   std::filesystem::remove_all(directory_);
 }
 
-void Certificates::issue(const std::string& name, const std::string& subject) const {
+void Certificates::issue(const std::string& name, const std::string& subject, int days,
+                         const std::string& authority) const {
   const std::string base = directory_ + "/" + name;
   std::ofstream(base + ".ext") << "subjectAltName=" << subject << "\n";
-  shell("openssl req -new" + kKey + " -subj '/CN=" + name + "' -keyout " + base + ".key -out " +
+  shell("openssl req -new" + kKey + " -subj '/CN=" + name + "' -keyout " + key(name) + " -out " +
         base + ".csr");
-  shell("openssl x509 -req -in " + base + ".csr -CA " + authority() + " -CAkey " + directory_ +
-        "/ca.key -CAcreateserial -days 2 -extfile " + base + ".ext -out " + base + ".pem");
+  shell("openssl x509 -req -in " + base + ".csr -CA " + certificate(authority) + " -CAkey " +
+        key(authority) + " -CAcreateserial -days " + std::to_string(days) + " -extfile " + base +
+        ".ext -out " + certificate(name));
 }
 
 SSL_CTX* Certificates::server(const std::string& name) const {

@@ -1,0 +1,75 @@
+// A directory for a test's files, and a pipe whose ends a test holds.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace smg::test {
+
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = (std::filesystem::temp_directory_path() / "smg-access-log-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Scratch() { std::filesystem::remove_all(path_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string read_file(const std::string& path) {
+  std::ostringstream all;
+  all << std::ifstream(path).rdbuf();
+  return all.str();
+}
+
+class Pipe {
+ public:
+  Pipe() { REQUIRE(pipe2(ends_, O_CLOEXEC) == 0); }
+  ~Pipe() {
+    close_reader();
+    close(ends_[1]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  int writer() const { return ends_[1]; }
+  // The least that the kernel allows.
+  void shrink() const { REQUIRE(fcntl(ends_[1], F_SETPIPE_SZ, 4096) > 0); }
+  void close_reader() {
+    if (ends_[0] >= 0) close(ends_[0]);
+    ends_[0] = -1;
+  }
+  // What is there now.
+  std::string read_some() const {
+    std::string all;
+    char bytes[4096];
+    pollfd waited{ends_[0], POLLIN, 0};
+    while (poll(&waited, 1, 0) > 0) {
+      const ssize_t count = read(ends_[0], bytes, sizeof bytes);
+      if (count <= 0) break;
+      all.append(bytes, static_cast<std::size_t>(count));
+    }
+    return all;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+}  // namespace smg::test
