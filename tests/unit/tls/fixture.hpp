@@ -64,8 +64,8 @@ class Client {
     SSL_CTX_load_verify_file(context_.get(), certificates().authority().c_str());
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_session_cache_mode(context_.get(), SSL_SESS_CACHE_CLIENT);
-    SSL_CTX_sess_set_new_cb(context_.get(), [](SSL* ssl, SSL_SESSION* session) {
-      static_cast<Client*>(SSL_get_app_data(ssl))->session.reset(session, SSL_SESSION_free);
+    SSL_CTX_sess_set_new_cb(context_.get(), [](SSL* ssl, SSL_SESSION* given) {
+      static_cast<Client*>(SSL_get_app_data(ssl))->session.reset(given, SSL_SESSION_free);
       return 1;
     });
     if (!certificate.empty()) {
