@@ -120,11 +120,12 @@ void Connection::read() {
 }
 
 void Connection::parse_pending() {
-  if (in_.empty() || must_wait() || phase_ == Phase::closed) return;
+  // Without a byte more the end of a request that has no body is still to be seen.
+  if ((in_.empty() && phase_ != Phase::body) || must_wait() || phase_ == Phase::closed) return;
   // The bytes move aside: what parsing starts may release or extend in_.
   Bytes pending;
   pending.swap(in_);
-  pending.consume(parse(pending.data(), pending.size()));
+  pending.consume(parse(pending.empty() ? "" : pending.data(), pending.size()));
   if (phase_ == Phase::closed || phase_ == Phase::lingering || pending.empty()) return;
   pending.append(in_.view());
   in_.swap(pending);
@@ -290,6 +291,7 @@ void Connection::timer_fired(smg_timer* timer) {
       return self->refuse(408, "the request did not arrive in time");
     case Phase::body:
       self->count_limit("body_timeout");
+      if (self->replied_) return self->close_now();  // it was only to be dropped
       return self->refuse(408, "the request did not arrive in time");
     case Phase::parked:
       return self->waited_long_enough();

@@ -135,9 +135,9 @@ void Exchange::attempt() {
     return;
   }
   if (selection.verdict != Verdict::chosen) {
-    spdlog::debug("Veto fallback branch={} stage=selection worker={} model_id={}",
+    spdlog::debug("Veto fallback branch={} stage=selection worker={} model_id={} request_id={}",
                   selection.verdict == Verdict::steered_overload ? "overload" : "liveness",
-                  chosen->url(), model_);
+                  chosen->url(), model_, request_id_);
   }
   pool->selections.add();
   policy.dispatched(request, chosen->view());

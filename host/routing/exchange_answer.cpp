@@ -219,9 +219,9 @@ void Exchange::shed(std::string_view stage, std::string_view message) {
   static constexpr std::string_view kCode = "worker_overload_protection_shed";
   state_.families.overload_shed.with({stage}).add();
   state_.families.router_upstream_responses.with({"http", "503", kCode}).add();
-  spdlog::debug("Overload shed branch={} stage={} model={}",
+  spdlog::debug("Overload shed branch={} stage={} model={} request_id={}",
                 stage == "selection" ? "all_overloaded_shed" : "overloaded_at_dispatch", stage,
-                model_);
+                model_, request_id_);
   refuse_busy(kCode, message,
               std::max<std::uint64_t>(state_.config().load_monitor.interval_secs, 1));
 }

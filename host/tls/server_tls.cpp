@@ -83,7 +83,11 @@ void ServerTls::look() {
   const bool settled = now == std::exchange(seen_, now);
   ++looks_since_try_;
   if (!settled || now == loaded_) return;
-  if (now != tried_ || looks_since_try_ >= kRetryLooks) try_files(now);
+  if (now != tried_) {
+    read_now();
+  } else if (looks_since_try_ >= kRetryLooks) {
+    try_files(now);
+  }
 }
 
 void ServerTls::read_now() {

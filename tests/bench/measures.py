@@ -123,6 +123,26 @@ PROXY_MEASURES = [
     ),
 ]
 
+# The gateway with everything on that protects it, against itself without.
+SAFETY_MEASURES = [
+    Measure(
+        "safe_json_64", "CPU per JSON request, 64 connections", "us", "json_64", _cpu_us("requests"), Goal(1.10, 1.05)
+    ),
+    Measure(
+        "safe_json_512", "CPU per JSON request, 512 connections", "us", "json_512", _cpu_us("requests"), Goal(1.10, 1.05)
+    ),
+    Measure(
+        "safe_token_1000",
+        "CPU per streamed token, 1,000 streams at 20 ms",
+        "us",
+        "stream_1000",
+        _cpu_us("tokens"),
+        Goal(1.10, 1.05),
+    ),
+    Measure("safe_user_64", "user CPU per JSON request, 64 connections", "us", "json_64", _cpu_us("requests", USER)),
+    Measure("safe_rate_64", "requests/s, 64 connections", "1/s", "json_64", lambda r: r["requests_per_s"]),
+]
+
 # What the bench itself costs: it shares the machine with what it measures.
 BENCH_COST = [
     Measure("load_json_64", "load generator, CPU per JSON request", "us", "json_64", _cpu_us("requests", who="load")),

@@ -58,7 +58,9 @@ LOADS = [
 
 
 class Bench:
-    def __init__(self, args, directory):
+    """Runs `loads` on `proxies`, a list of (name, Proxy): those of --proxies if none are given."""
+
+    def __init__(self, args, directory, proxies=None, loads=LOADS):
         self.args = args
         self.directory = directory
         self.bin = args.build / "bin"
@@ -66,7 +68,7 @@ class Bench:
             if not (self.bin / program).exists():
                 raise BenchError(f"{self.bin / program} is missing: ./dev build")
         self.proxies = []
-        for name, proxy in choose(args.proxies.split(","), known_proxies(str(args.smg or self.bin / "smg"))):
+        for name, proxy in proxies or choose(args.proxies.split(","), known_proxies(self.smg(args))):
             if proxy.executable() is not None:
                 self.proxies.append((name, proxy))
             elif proxy.kind == "smg":
@@ -75,11 +77,15 @@ class Bench:
                 raise BenchError(f"{proxy.binary} is not installed: ./dev deps bench")
         if not self.proxies:
             raise BenchError("no proxy is left to measure")
-        self.loads = [load for load in LOADS if not args.only or load.key in args.only.split(",")]
+        self.loads = [load for load in loads if not args.only or load.key in args.only.split(",")]
         if not self.loads:
-            raise BenchError(f"--only {args.only}: must name one of {', '.join(load.key for load in LOADS)}")
+            raise BenchError(f"--only {args.only}: must name one of {', '.join(load.key for load in loads)}")
         self.rounds = []  # one dict a round: load key -> proxy name -> report
         self.files = 0
+
+    @staticmethod
+    def smg(args):
+        return str(args.smg or args.build / "bin/smg")
 
     def log(self, name):
         return self.directory / f"{name}.log"
@@ -226,8 +232,8 @@ def machine():
     }
 
 
-def run(args, directory):
-    bench = Bench(args, directory)
+def run_rounds(bench):
+    """All rounds of a bench, with what a reader has to know of the machine."""
     box = machine()
     print(
         f"{box['cpus']} CPUs ({box['cpu']}), Linux {box['kernel']}; load average {box['load_at_start']:.2f}"
@@ -236,20 +242,13 @@ def run(args, directory):
     started = time.monotonic()
     with ExitStack() as stack:
         bench.start_engines(stack)
-        for number in range(args.rounds):
+        for number in range(bench.args.rounds):
             bench.run_round(number)
+    print(f"\n{bench.args.rounds} rounds in {time.monotonic() - started:.0f} s; ratios are taken within a round\n")
+    return box
 
-    names = [name for name, _ in bench.proxies]
-    baseline = "haproxy" if "haproxy" in names else names[0]
-    results = bench.values(PROXY_MEASURES + BENCH_COST)
-    print(f"\n{args.rounds} rounds in {time.monotonic() - started:.0f} s; ratios are taken within a round\n")
-    shown = [measure for measure in PROXY_MEASURES if measure.key in results]
-    if shown:
-        print_table(shown, results, baseline, judged="smg")
-    costs = [measure for measure in BENCH_COST if measure.key in results]
-    if costs:
-        print("\nCost of the bench itself, behind each proxy")
-        print_table(costs, results, baseline, judged=None)
+
+def report_failures(bench, box):
     failures = bench.failures()
     shares = [
         foreign_share(report, box["cpus"])
@@ -265,12 +264,32 @@ def run(args, directory):
     for (name, load, kind), count in sorted(failures.items()):
         print(f"  {name} {load}: {count} {kind}")
 
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    args.output.write_text(
+
+def keep(bench, box, baseline, results):
+    output = bench.args.output
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(
         json.dumps(
-            {"machine": box, "quick": args.quick, "baseline": baseline, "values": results, "rounds": bench.rounds},
+            {"machine": box, "quick": bench.args.quick, "baseline": baseline, "values": results, "rounds": bench.rounds},
             indent=1,
         )
     )
-    print(f"all figures: {args.output}")
+    print(f"all figures: {output}")
+
+
+def run(args, directory):
+    bench = Bench(args, directory)
+    box = run_rounds(bench)
+    names = [name for name, _ in bench.proxies]
+    baseline = "haproxy" if "haproxy" in names else names[0]
+    results = bench.values(PROXY_MEASURES + BENCH_COST)
+    shown = [measure for measure in PROXY_MEASURES if measure.key in results]
+    if shown:
+        print_table(shown, results, baseline, judged="smg")
+    costs = [measure for measure in BENCH_COST if measure.key in results]
+    if costs:
+        print("\nCost of the bench itself, behind each proxy")
+        print_table(costs, results, baseline, judged=None)
+    report_failures(bench, box)
+    keep(bench, box, baseline, results)
     return 0

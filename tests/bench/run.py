@@ -13,6 +13,7 @@ import micro_suite
 import policies_suite
 import proxy_suite
 import reload_suite
+import safety_suite
 import selection_suite
 import soak_suite
 import streams_suite
@@ -25,6 +26,7 @@ SUITES = {
     "soak": soak_suite.run,
     "policies": policies_suite.run,
     "reload": reload_suite.run,
+    "safety": safety_suite.run,
     "selection": selection_suite.run,
     "micro": micro_suite.run,
 }

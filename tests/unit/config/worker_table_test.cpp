@@ -130,7 +130,7 @@ tls = { ca_cert_paths = ["/a.pem", "/b.pem"], client_cert_path = "/c.pem", clien
   CHECK(verdict("[[worker]]\nurl = \"https://h\"\ntls = {}\n") == "ok");
   const std::pair<const char*, const char*> cases[] = {
       {"tls.ca_cert_path = \"/a\"",
-       "[[worker]] tls.ca_cert_path = \"/a\": unknown key; did you mean ca_cert_paths?\n"},
+       "[[worker]] tls.ca_cert_path: unknown key; did you mean ca_cert_paths?\n"},
       {"tls.ca_cert_paths = \"/a\"",
        "[[worker]] tls.ca_cert_paths = \"/a\": is a string, must be a list of strings\n"},
       {"tls.ca_cert_paths = [\"\"]",

@@ -144,8 +144,8 @@ TEST_CASE("a certificate that has expired is served, with a warning and its date
 
 TEST_CASE_FIXTURE(Rotating,
                   "new files are served once two looks see the same, by new connections") {
-  Line before(tls.get());
-  REQUIRE(before.connect());
+  Line early(tls.get());
+  REQUIRE(early.connect());
   settle();
   CHECK(reloads("applied") == 0);
   put_certificate("b");
@@ -157,12 +157,12 @@ TEST_CASE_FIXTURE(Rotating,
   CHECK(reloads("applied") == 1);
   settle();
   CHECK(reloads("applied") == 1);
-  before.client.write("still here");
-  before.client.speak();
-  CHECK(before.hear() == "still here");
-  CHECK(before.channel.write("as am I").bytes == 7);
-  before.client.listen();
-  CHECK(before.client.read() == "as am I");
+  early.client.write("still here");
+  early.client.speak();
+  CHECK(early.hear() == "still here");
+  CHECK(early.channel.write("as am I").bytes == 7);
+  early.client.listen();
+  CHECK(early.client.read() == "as am I");
 }
 
 TEST_CASE_FIXTURE(Rotating, "one half of a pair changes nothing, and is told once") {
