@@ -75,7 +75,11 @@ class Client {
       REQUIRE(SSL_CTX_use_PrivateKey_file(context_.get(), all.key(certificate).c_str(),
                                           SSL_FILETYPE_PEM) == 1);
     }
-    ssl_.reset(SSL_new(context_.get()), SSL_free);
+    ssl_.reset(SSL_new(context_.get()), [](SSL* ssl) {
+      // Without this its session would look unfit for resumption.
+      SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+      SSL_free(ssl);
+    });
     SSL_set_app_data(ssl_.get(), this);
     SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     SSL_set_connect_state(ssl_.get());
