@@ -2,13 +2,17 @@
 
 #include <spdlog/async.h>
 #include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/daily_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <iterator>
+#include <mutex>
 
+#include "host/line_output.hpp"
 #include "host/routing/error_reply.hpp"
 
 namespace smg {
@@ -47,11 +51,30 @@ class PlainMessage final : public spdlog::custom_flag_formatter {
   }
 };
 
+// Standard output that is no terminal. Where nobody reads it, lines are lost and the process can
+// end all the same.
+class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    output_->write({line.data(), line.size()});
+  }
+  void flush_() override {}
+
+  const std::unique_ptr<LineOutput> output_ = LineOutput::of(STDOUT_FILENO);
+};
+
+spdlog::sink_ptr standard_output() {
+  if (isatty(STDOUT_FILENO) != 0) return std::make_shared<spdlog::sinks::stdout_color_sink_mt>();
+  return std::make_shared<OutputSink>();
+}
+
 }  // namespace
 
 std::string start_logging(const Log& config) {
   spdlog::init_thread_pool(8192, 1);
-  std::vector<spdlog::sink_ptr> sinks{std::make_shared<spdlog::sinks::stdout_color_sink_mt>()};
+  std::vector<spdlog::sink_ptr> sinks{standard_output()};
   if (!config.dir.empty()) {
     try {
       std::filesystem::create_directories(config.dir);

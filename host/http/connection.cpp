@@ -291,6 +291,7 @@ void Connection::timer_fired(smg_timer* timer) {
       return self->refuse(408, "the request did not arrive in time");
     case Phase::body:
       self->count_limit("body_timeout");
+      if (self->replied_) return self->close_now();  // it was only to be dropped
       return self->refuse(408, "the request did not arrive in time");
     case Phase::parked:
       return self->waited_long_enough();

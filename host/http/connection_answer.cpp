@@ -175,7 +175,11 @@ void Connection::reply(const MadeReply& reply) {
   const bool early = phase_ == Phase::body;
   replied_ = early;
   write(env_.head);
-  if (early && !reply.close) return;  // no body is due: complete_request() ends it
+  if (early && !reply.close) {
+    // What is still to come of the body is dropped; complete_request() ends the request then.
+    if (ticket_ != nullptr) ticket_->leave(env_.loop.now());
+    return;
+  }
   finish_request();
 }
 

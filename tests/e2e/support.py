@@ -54,7 +54,7 @@ def toml(value):
 class Gateway:
     """A running gateway. Stops with a clean exit code or fails the test."""
 
-    def __init__(self, workers, extra="", server="", policy="round_robin", plugins=None, loops=2, args=(), ready=True, watch=True, grace=1):
+    def __init__(self, workers, extra="", server="", policy="round_robin", plugins=None, loops=2, args=(), ready=True, watch=True, grace=1, output=None):
         self.port, self.metrics_port = free_port(), free_port()
         paths = [str(PLUGINS)] + [str(path) for path in plugins or []]
         text = f"""
@@ -83,7 +83,7 @@ name = "{policy}"
         self.config.write_text(text)
         self.log_path = pathlib.Path(self.dir.name) / "log"
         self.log = open(self.log_path, "w")
-        self.process = subprocess.Popen([SMG, "launch", "--config", self.config, *args], stdout=self.log,
+        self.process = subprocess.Popen([SMG, "launch", "--config", self.config, *args], stdout=output or self.log,
                                         stderr=subprocess.STDOUT, env=ENV)
         if ready:
             try:

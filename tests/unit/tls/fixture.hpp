@@ -63,7 +63,7 @@ class Client {
       : context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free), fd_(fd) {
     SSL_CTX_load_verify_file(context_.get(), certificates().authority().c_str());
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
-    // Kept by the test alone: a cache that goes makes its sessions unfit for resumption.
+    // A context makes the sessions that it keeps unusable when it goes.
     SSL_CTX_set_session_cache_mode(context_.get(),
                                    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(context_.get(), [](SSL* ssl, SSL_SESSION* given) {
@@ -77,15 +77,16 @@ class Client {
       REQUIRE(SSL_CTX_use_PrivateKey_file(context_.get(), all.key(certificate).c_str(),
                                           SSL_FILETYPE_PEM) == 1);
     }
-    ssl_.reset(SSL_new(context_.get()), [](SSL* ssl) {
-      // Without this its session would look unfit for resumption.
-      SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-      SSL_free(ssl);
-    });
+    ssl_.reset(SSL_new(context_.get()), SSL_free);
     SSL_set_app_data(ssl_.get(), this);
     SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     SSL_set_connect_state(ssl_.get());
   }
+
+  // A session that did not end in order is not resumed.
+  ~Client() { SSL_set_shutdown(ssl(), SSL_SENT_SHUTDOWN); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   SSL* ssl() const { return ssl_.get(); }
   int fd() const { return fd_; }
