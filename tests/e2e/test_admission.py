@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from engines import Engine
 from observe import becomes
 from support import DEADLINE, ENV, SLOW, SMG, Gateway, Worker, chat, dial, gateway, post_bytes, wait_for
 
@@ -185,27 +186,24 @@ def test_cancelled_waiters_leave_no_trace():
         runs(running, 0)
 
 
+@pytest.mark.timeout(120 * SLOW)
 def test_after_ten_thousand_cancels_the_full_capacity_is_there():
-    def script(connection, request):
-        if request.json()["messages"][0]["content"] == "gone":
-            connection.wait_closed(6 * DEADLINE)
-        else:
-            hold(connection, request)
-
-    hold = Hold()
-    with gateway(script, extra=admission(16, queue_size=500)) as (running, _):
+    with Engine("--max-running", "64") as engine, Gateway([engine], extra=admission(16, queue_size=500)) as running:
+        engine.order("/config", paused=True)
         for _ in range(20):
-            clients = [Client(running, "gone") for _ in range(500)]
+            clients = [Client(running) for _ in range(500)]
             waits(running, 484)
             for number, client in enumerate(clients):
                 client.reset() if number % 2 else client.sock.close()
             waits(running, 0)
             runs(running, 0)
-        clients = [Client(running, "here") for _ in range(17)]
-        hold.arrived(16)
+        wait_for(lambda: engine.state()["running"] + engine.state()["waiting"] == 0, "the engine to be told", 3 * DEADLINE)
+        before = engine.state()["requests"]
+        clients = [Client(running) for _ in range(17)]
         waits(running, 1)
-        assert len(hold.came) == 16
-        hold.let_go(17)
+        runs(running, 16)
+        wait_for(lambda: engine.state()["requests"] == before + 16, "16 at the engine", 3 * DEADLINE)
+        engine.order("/config", paused=False)
         assert [client.answer()[0] for client in clients] == [200] * 17
         becomes(running, "smg_http_connections_active", 0)
 
