@@ -100,24 +100,28 @@ def test_each_kind_of_key_opens_its_class_of_routes(config, serving, admin, forb
         assert ask(running, "GET", "/nothing")[0] == 404 and ask(running, "DELETE", "/workers")[0] == 405
 
 
-@pytest.mark.parametrize("lines", [
+MALFORMED = [
     [], ["Authorization:"], ["Authorization: Bearer"], ["Authorization: bearer key-shared"], ["Authorization: BEARER key-shared"],
     ["Authorization: Bearer  key-shared"], ["Authorization: Bearer\tkey-shared"], ["Authorization: Basic key-shared"],
     ["Authorization: key-shared"], ["Authorization: Bearer key-share"], ["Authorization: Bearer key-sharedx"],
     ["Authorization: Bearer key-shared, Bearer key-shared"], ["Authorization: Bearer \xff\xfe"], ["Authorization: Bearer " + "x" * 7000],
     ["Authorization: Bearer key-shared", "Authorization: Bearer key-shared"],
-    ["Authorization: Bearer nothing", "Authorization: Bearer key-shared"], ["X-Api-Key: key-shared"], ["Proxy-Authorization: Bearer key-shared"],
-], ids=str)
-def test_malformed_and_ambiguous_credentials_are_refused(lines):
+    ["Authorization: Bearer nothing", "Authorization: Bearer key-shared"], ["X-Api-Key: key-shared"],
+    ["Proxy-Authorization: Bearer key-shared"],
+]
+
+
+def test_malformed_and_ambiguous_credentials_are_refused():
     with guarded('[auth]\napi_key = "key-shared"\n') as (running, worker):
-        status, head, body = raw(running, "/v1/chat/completions", lines, "POST")
-        assert (status, body) == (401, b"") and "content-length: 0" in head
-        status, _, body = raw(running, "/workers", lines)
-        assert (status, body) == (401, b"")
+        for lines in MALFORMED:
+            status, head, body = raw(running, "/v1/chat/completions", lines, "POST")
+            assert (status, body) == (401, b"") and "content-length: 0" in head, lines
+            status, _, body = raw(running, "/workers", lines)
+            assert (status, body) == (401, b""), lines
         assert worker.requests == []
         assert raw(running, "/workers", ["aUTHORIZATION:   Bearer key-shared   "])[0] == 200
-        assert running.metric("smg_auth_rejections_total", **{"class": "serving", "status_code": "401"}) == 1
-        assert running.metric("smg_auth_rejections_total", **{"class": "admin", "status_code": "401"}) == 1
+        assert running.metric("smg_auth_rejections_total", **{"class": "serving", "status_code": "401"}) == len(MALFORMED)
+        assert running.metric("smg_auth_rejections_total", **{"class": "admin", "status_code": "401"}) == len(MALFORMED)
 
 
 def test_the_connection_serves_on_after_a_refusal():
