@@ -4,14 +4,13 @@
 
 #include <array>
 #include <charconv>
+#include <cstring>
 
 #include "host/metrics/utf8.hpp"
 #include "host/routing/request/json_string.hpp"
 
 namespace smg {
 namespace {
-
-constexpr std::string_view kCut = "...";
 
 std::string_view name_of(AccessEnd end) {
   switch (end) {
@@ -26,115 +25,133 @@ std::string_view name_of(AccessEnd end) {
   }
 }
 
-void append_number(std::string& out, std::uint64_t number) {
-  std::array<char, 20> digits;
-  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  out.append(digits.data(), end);
-}
+// Room for the longest line there can be: every byte of every value escaped.
+constexpr std::size_t kLongestLine =
+    6 * (AccessLine::kLongestPath + 8 * AccessLine::kLongestValue) + 1024;
 
-// Nanoseconds as milliseconds with three decimals.
-void append_milliseconds(std::string& out, std::uint64_t ns) {
-  const std::uint64_t us = ns / 1000;
-  append_number(out, us / 1000);
-  const auto digit = [](std::uint64_t value) { return static_cast<char>('0' + value % 10); };
-  const char decimals[] = {'.', digit(us / 100), digit(us / 10), digit(us)};
-  out.append(decimals, sizeof decimals);
-}
+// Writes on in a line's buffer. Names are literals, so that they are copied without a call.
+class Cursor {
+ public:
+  explicit Cursor(char* at) : at_(at) {}
 
-// Bytes that stand for themselves: in text, and within a string of JSON.
-struct Plain {
-  std::array<bool, 256> text{};
-  std::array<bool, 256> json{};
-
-  constexpr Plain() {
-    for (std::size_t i = 0x20; i < 0x7f; ++i) json[i] = text[i] = i != '"' && i != '\\';
-    text[' '] = false;
+  char* at() const { return at_; }
+  template <std::size_t N>
+  void put(const char (&literal)[N]) {
+    std::memcpy(at_, literal, N - 1);
+    at_ += N - 1;
   }
+  void put(std::string_view text) {
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  void number(std::uint64_t value) { at_ = std::to_chars(at_, at_ + 20, value).ptr; }
+  // Nanoseconds as milliseconds with three decimals.
+  void milliseconds(std::uint64_t ns) {
+    const std::uint64_t us = ns / 1000;
+    number(us / 1000);
+    const auto digit = [](std::uint64_t value) { return static_cast<char>('0' + value % 10); };
+    const char decimals[] = {'.', digit(us / 100), digit(us / 10), digit(us)};
+    put({decimals, sizeof decimals});
+  }
+  // The bytes at the front of `value` that stand for themselves: visible ASCII from `lowest` on,
+  // but no quote and no backslash. Returns their number.
+  std::size_t plain(std::string_view value, char lowest);
+
+ private:
+  char* at_;
 };
-constexpr Plain kPlain;
 
-std::size_t plain_run(const std::array<bool, 256>& plain, std::string_view value) {
-  std::size_t at = 0;
-  while (at < value.size() && plain[static_cast<unsigned char>(value[at])]) ++at;
-  return at;
+bool is_plain(char c, char lowest) {
+  return c >= lowest && c < 0x7f && c != '"' && c != '\\';
 }
 
-void append_visible(std::string& out, std::string_view value) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  for (;;) {
-    const std::size_t run = plain_run(kPlain.text, value);
-    out.append(value.data(), run);
-    if (run == value.size()) return;
-    const auto byte = static_cast<unsigned char>(value[run]);
-    const char escape[] = {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-    out.append(escape, sizeof escape);
-    value.remove_prefix(run + 1);
-  }
+// The same for eight bytes at once; one that is not sets the highest bit of its byte, or of one
+// above it.
+bool all_plain(std::uint64_t bytes, char lowest) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  const auto below = [](std::uint64_t of, std::uint64_t limit) {
+    return (of - limit * kOnes) & ~of;
+  };
+  const std::uint64_t odd = below(bytes, static_cast<unsigned char>(lowest)) | (bytes + kOnes) |
+                            bytes | below(bytes ^ '"' * kOnes, 1) | below(bytes ^ '\\' * kOnes, 1);
+  return (odd & (0x80 * kOnes)) == 0;
 }
 
-void append_json_value(std::string& out, std::string_view value) {
-  if (plain_run(kPlain.json, value) == value.size()) {
-    out += '"';
-    out += value;
-    out += '"';
-  } else {
-    append_quoted(out, valid_utf8(value));
+std::size_t Cursor::plain(std::string_view value, char lowest) {
+  std::size_t size = 0;
+  for (std::uint64_t bytes = 0; value.size() - size >= sizeof bytes; size += sizeof bytes) {
+    std::memcpy(&bytes, value.data() + size, sizeof bytes);
+    if (!all_plain(bytes, lowest)) break;
+    std::memcpy(at_ + size, &bytes, sizeof bytes);
   }
+  for (; size < value.size() && is_plain(value[size], lowest); ++size) at_[size] = value[size];
+  at_ += size;
+  return size;
 }
 
 // A line as `name=value` pairs, each behind a blank.
-class TextFields {
- public:
-  explicit TextFields(std::string& out) : out_(out) {}
+struct TextFields {
+  Cursor& out;
 
-  std::string& name(std::string_view name) {
-    out_ += ' ';
-    out_ += name;
-    out_ += '=';
-    return out_;
+  template <std::size_t N>
+  Cursor& name(const char (&name)[N]) {
+    out.put(" ");
+    out.put(name);
+    out.put("=");
+    return out;
   }
-  void text(std::string_view name_of_it, std::string_view value, bool cut) {
-    append_visible(name(name_of_it), value);
-    if (cut) out_ += kCut;
+  void value(std::string_view value, bool cut) {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    for (;;) {
+      const std::size_t run = out.plain(value, '!');
+      if (run == value.size()) break;
+      const auto byte = static_cast<unsigned char>(value[run]);
+      const char escape[] = {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+      out.put({escape, sizeof escape});
+      value.remove_prefix(run + 1);
+    }
+    if (cut) out.put("...");
   }
-
- private:
-  std::string& out_;
 };
 
 // The same as members of an object.
-class JsonFields {
- public:
-  explicit JsonFields(std::string& out) : out_(out) {}
+struct JsonFields {
+  Cursor& out;
 
-  std::string& name(std::string_view name) {
-    out_ += ",\"";
-    out_ += name;
-    out_ += "\":";
-    return out_;
+  template <std::size_t N>
+  Cursor& name(const char (&name)[N]) {
+    out.put(",\"");
+    out.put(name);
+    out.put("\":");
+    return out;
   }
-  void text(std::string_view name_of_it, std::string_view value, bool cut) {
-    append_json_value(name(name_of_it), value);
-    if (cut) out_.insert(out_.size() - 1, kCut);
+  void value(std::string_view value, bool cut) {
+    out.put("\"");
+    if (const std::size_t run = out.plain(value, ' '); run < value.size()) {
+      std::string quoted;
+      append_quoted(quoted, valid_utf8(value.substr(run)));
+      out.put(std::string_view(quoted).substr(1, quoted.size() - 2));
+    }
+    if (cut) out.put("...");
+    out.put("\"");
   }
-
- private:
-  std::string& out_;
 };
 
 template <class Fields>
-void append_fields(Fields fields, const AccessEntry& entry) {
-  const auto text = [&](std::string_view name, std::string_view value,
+void put_fields(Fields fields, const AccessEntry& entry) {
+  const auto text = [&](const auto& name, std::string_view value,
                         std::size_t longest = AccessLine::kLongestValue) {
-    if (!value.empty()) fields.text(name, value.substr(0, longest), value.size() > longest);
+    if (value.empty()) return;
+    fields.name(name);
+    fields.value(value.substr(0, longest), value.size() > longest);
   };
   text("client", entry.client);
   text("method", entry.method);
   text("path", entry.path.substr(0, entry.path.find('?')), AccessLine::kLongestPath);
-  if (entry.status != 0) append_number(fields.name("status"), entry.status);
-  append_number(fields.name("bytes"), entry.bytes_sent);
-  append_milliseconds(fields.name("duration_ms"), entry.duration);
-  if (entry.first_byte != 0) append_milliseconds(fields.name("first_byte_ms"), entry.first_byte);
+  if (entry.status != 0) fields.name("status").number(entry.status);
+  fields.name("bytes").number(entry.bytes_sent);
+  fields.name("duration_ms").milliseconds(entry.duration);
+  if (entry.first_byte != 0) fields.name("first_byte_ms").milliseconds(entry.first_byte);
   text("worker", entry.worker);
   text("model", entry.model);
   text("tenant", entry.tenant);
@@ -146,37 +163,39 @@ void append_fields(Fields fields, const AccessEntry& entry) {
 }  // namespace
 
 void AccessLine::append(std::string& out, const AccessEntry& entry, std::uint64_t now) {
-  if (json_) out += R"({"timestamp":")";
-  append_time(out, now);
+  std::array<char, kLongestLine> line;
+  Cursor cursor(line.data());
+  look_at_clock(now);
+  const auto ms = static_cast<unsigned>(now % 1000);
+  const auto digit = [](unsigned value) { return static_cast<char>('0' + value % 10); };
+  const char decimals[] = {'.', digit(ms / 100), digit(ms / 10), digit(ms)};
+  if (json_) cursor.put(R"({"timestamp":")");
+  cursor.put(date_);
+  cursor.put({decimals, sizeof decimals});
   if (json_) {
-    out += zone_;
-    out += R"(","level":"info","type":"access")";
-    append_fields(JsonFields(out), entry);
-    out += "}\n";
+    cursor.put(zone_);
+    cursor.put(R"(","level":"info","type":"access")");
+    put_fields(JsonFields{cursor}, entry);
+    cursor.put("}\n");
   } else {
-    out += " info  access";
-    append_fields(TextFields(out), entry);
-    out += '\n';
+    cursor.put(" info  access");
+    put_fields(TextFields{cursor}, entry);
+    cursor.put("\n");
   }
+  out.append(line.data(), static_cast<std::size_t>(cursor.at() - line.data()));
 }
 
-void AccessLine::append_time(std::string& out, std::uint64_t now) {
-  if (now / 1000 != second_) {
-    second_ = now / 1000;
-    const auto seconds = static_cast<time_t>(second_);
-    tm local{};
-    localtime_r(&seconds, &local);
-    std::array<char, 32> text;
-    date_.assign(text.data(), strftime(text.data(), text.size(),
-                                       json_ ? "%Y-%m-%dT%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &local));
-    zone_.assign(text.data(), strftime(text.data(), text.size(), "%z", &local));
-    zone_.insert(zone_.size() - 2, 1, ':');
-  }
-  out += date_;
-  const auto ms = static_cast<unsigned>(now % 1000);
-  const char decimals[] = {'.', static_cast<char>('0' + ms / 100),
-                           static_cast<char>('0' + ms / 10 % 10), static_cast<char>('0' + ms % 10)};
-  out.append(decimals, sizeof decimals);
+void AccessLine::look_at_clock(std::uint64_t now) {
+  if (now / 1000 == second_) return;
+  second_ = now / 1000;
+  const auto seconds = static_cast<time_t>(second_);
+  tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> text;
+  date_.assign(text.data(), strftime(text.data(), text.size(),
+                                     json_ ? "%Y-%m-%dT%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &local));
+  zone_.assign(text.data(), strftime(text.data(), text.size(), "%z", &local));
+  zone_.insert(zone_.size() - 2, 1, ':');
 }
 
 }  // namespace smg

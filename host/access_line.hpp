@@ -47,7 +47,7 @@ class AccessLine {
   void append(std::string& out, const AccessEntry& entry, std::uint64_t now);
 
  private:
-  void append_time(std::string& out, std::uint64_t now);
+  void look_at_clock(std::uint64_t now);
 
   const bool json_;
   std::uint64_t second_ = UINT64_MAX;  // that the two below belong to

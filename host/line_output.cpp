@@ -56,7 +56,9 @@ std::unique_ptr<LineOutput> LineOutput::file(std::string path, std::string& erro
 
 LineOutput::LineOutput(int fd, std::string path) : fd_(fd), path_(std::move(path)) {
   struct stat status {};
-  socket_ = fstat(fd_, &status) == 0 && S_ISSOCK(status.st_mode);
+  if (fstat(fd_, &status) != 0) return;
+  socket_ = S_ISSOCK(status.st_mode);
+  regular_ = S_ISREG(status.st_mode);
 }
 
 LineOutput::~LineOutput() {
@@ -96,7 +98,7 @@ std::uint64_t LineOutput::write(std::string_view lines) {
   const auto until = Clock::now() + std::chrono::milliseconds(kPatience);
   std::string_view piece;
   while (!lines.empty()) {
-    if (piece.empty()) piece = path_.empty() ? next_piece(lines) : lines;
+    if (piece.empty()) piece = regular_ ? lines : next_piece(lines);
     const bool ready = is_ready(until);
     if (ready && cut_) cut_ = put("\n") != 1;
     const std::int64_t count = ready ? put(piece) : -1;

@@ -40,8 +40,9 @@ class LineOutput {
   int fd_;
   const std::string path_;  // empty: not a file of ours
   bool socket_ = false;
-  bool stuck_ = false;  // it has lost lines: no more waiting until it takes some
-  bool cut_ = false;    // the last line lacks its end
+  bool regular_ = false;  // a file: it takes whatever comes
+  bool stuck_ = false;    // it has lost lines: no more waiting until it takes some
+  bool cut_ = false;      // the last line lacks its end
 };
 
 }  // namespace smg
