@@ -295,6 +295,30 @@ def test_a_handshake_that_does_not_come_about_is_ended(running, opening):
     assert running.get("/health")[0] == 200
 
 
+def test_a_handshake_that_trickles_in_is_ended_as_well(running):
+    outgoing = ssl.MemoryBIO()
+    tls = running.context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    greeting = outgoing.read()
+    begun = time.monotonic()
+    with dial(running.port, 0.05) as sock:
+        for byte in greeting:
+            # A byte, and a while in which nothing is expected but the end.
+            sock.sendall(bytes([byte]))
+            try:
+                assert sock.recv(1) == b""
+                break
+            except TimeoutError:
+                continue
+            except ConnectionResetError:
+                break
+        else:
+            raise AssertionError(f"{len(greeting)} bytes passed in {time.monotonic() - begun:.1f} s")
+    assert 0.9 < time.monotonic() - begun < DEADLINE
+    assert running.get("/health")[0] == 200
+
+
 def test_garbage_instead_of_a_handshake_is_ended(running):
     for opening in (b"\0" * 100, b"\x16\x03\x01\x00\x04abcd", b"SSH-2.0-x\r\n".lower()):
         with dial(running.port, 20 * SLOW) as sock:
