@@ -108,7 +108,8 @@ class Table {
     char* const at = memory(std::size_t{plugin.option_count} * stride);
     plugin.options = reinterpret_cast<const smg_option*>(at);
     for (std::uint32_t i = 0; i < plugin.option_count; ++i) {
-      const smg_option option = make_option(i, stride);
+      smg_option option = make_option(i, stride);
+      if (i == 0) option.struct_size = stride;  // what the list goes by
       std::memcpy(at + i * stride, &option, std::min<std::size_t>(sizeof option, stride));
     }
   }

@@ -41,7 +41,9 @@ RouteMatch route_of(const http1::RequestHead& head, std::string_view path) {
   require(match.path_known, "a route has its path");
   require(route.method == head.method || (head.method == "HEAD" && route.method == "GET"),
           "and its method");
-  require((route.path == path) == match.id.empty(), "a name stands for the braces");
+  const bool named = route.path.find('{') != std::string_view::npos;
+  require(named != match.id.empty() && (named || route.path == path),
+          "a name stands for the braces");
   require(match.id.find('/') == std::string_view::npos, "it is one segment");
   require(!is_admin(route.action) || route.worker_path.empty(), "admin routes end here");
   return match;
