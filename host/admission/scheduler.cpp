@@ -187,6 +187,7 @@ void Scheduler::leave(AdmissionTicket& ticket, std::uint64_t now) {
   if (state == AdmissionTicket::State::waiting) return unqueue(ticket);
   Tickets::remove(ticket);
   ticket.tell_preempted_ = false;
+  ticket.data_.store(AdmissionTicket::Data::immune, std::memory_order_relaxed);
   --of.inflight;
   --inflight_;
   dispatch(now, posts);

@@ -49,7 +49,7 @@ class AdmissionTicket : private smg_task {
   std::optional<AdmissionRefusal> expire(std::uint64_t now);
   // The first byte of the answer's body is about to go out. True: from now on the request runs to
   // its end. False: it was preempted, Holder::preempted() is on its way; send no data.
-  // Does not lock; may be called again.
+  // Does not lock; may be called again, and always true for a ticket that holds nothing.
   bool begin_data();
   // Gives back whatever it holds, a place in the queue or room to run; no effect if nothing. The
   // holder is not called after it.

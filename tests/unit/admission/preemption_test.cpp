@@ -130,6 +130,7 @@ TEST_CASE_FIXTURE(SchedulerDesk,
   fill("bulk");
   waiting("interactive");
   clients[9]->leave();
+  CHECK(clients[9]->ticket->begin_data());  // of what is answered without admission
   loop.run();
   CHECK(clients[9]->preemptions == 0);
   clients[8]->leave();
