@@ -175,45 +175,6 @@ std::string Gateway::create_monitors() {
   return {};
 }
 
-void Gateway::create_admission() {
-  Loop& control = loops_.control();
-  admission_wake_.owner = this;
-  admission_wake_.run = [](smg_task* task) {
-    auto& wake = *static_cast<Wake*>(task);
-    wake.posted = false;
-    wake.owner->tick_admission();
-  };
-  admission_ = make_admission(config_, families_, [this, &control] {
-    if (!admission_wake_.posted.exchange(true)) control.post(&admission_wake_);
-  });
-  if (admission_ == nullptr) return;
-  admission_tick_.owner = this;
-  admission_tick_.fired = [](smg_timer* timer) {
-    static_cast<Timer*>(timer)->owner->tick_admission();
-  };
-  tick_admission();
-}
-
-void Gateway::tick_admission() {
-  Loop& control = loops_.control();
-  const std::uint64_t due = admission_->tick(control.now());
-  if (due != Admission::kNever) control.set_timer(&admission_tick_, due);
-}
-
-void Gateway::count_capacity() {
-  if (admission_ == nullptr) return;
-  FleetCapacity fleet;
-  for (const auto& worker : registry_->snapshot()->workers) {
-    if ((worker->state() & SMG_STATE_STATUS_MASK) != SMG_STATUS_READY) continue;
-    const auto& labels = worker->description().labels;
-    const auto label = std::find_if(labels.begin(), labels.end(), [](const auto& entry) {
-      return entry.first == "max_running_requests";
-    });
-    fleet.add(label == labels.end() ? std::string_view{} : std::string_view(label->second));
-  }
-  admission_->fleet_changed(fleet, loops_.control().now());
-}
-
 void Gateway::fleet_published() {
   count_capacity();
   instances_->settle(*registry_);
@@ -291,8 +252,12 @@ std::string Gateway::try_plugins() const {
 }
 
 std::string Gateway::prepare() {
-  if (auto problem = try_plugins(); !problem.empty()) return problem;
   std::string error;
+  if (!config_.tls.cert_path.empty()) {
+    tls_ = ServerTls::make(config_.tls, families_, error);
+    if (tls_ == nullptr) return error;
+  }
+  if (auto problem = try_plugins(); !problem.empty()) return problem;
   loops_.start([](Loop& loop) { Metrics::bind_thread(loop.index()); });
   loops_.run_on(loops_.data_count(), [&] { error = create_parts(); });
   return error;
@@ -308,7 +273,28 @@ std::string Gateway::add_workers() {
   return error;
 }
 
+// Whoever takes over a port takes over clients with it: better with workers than without.
+void Gateway::wait_for_workers() {
+  const auto all_ready = [&] {
+    bool ready = true;
+    loops_.run_on(loops_.data_count(), [&] {
+      const auto& present = registry_->snapshot()->workers;
+      const auto is_ready = [](const auto& worker) {
+        return (worker->state() & SMG_STATE_STATUS_MASK) == SMG_STATUS_READY;
+      };
+      ready = static_cast<std::size_t>(std::count_if(present.begin(), present.end(), is_ready)) >=
+              config_.workers.size();
+    });
+    return ready;
+  };
+  const std::atomic<bool> patient{false};
+  if (!wait_until(all_ready, Loop::clock() + seconds_to_ns(10), patient)) {
+    spdlog::warn("not all workers are ready after 10 s: listening all the same");
+  }
+}
+
 std::string Gateway::start() {
+  if (config_.server.reuse_port) wait_for_workers();
   std::string error;
   metrics_listener_ = MetricsListener::open(metrics_, config_.metrics.host, config_.metrics.port,
                                             config_.server.reuse_port, error);
@@ -316,11 +302,7 @@ std::string Gateway::start() {
   access_log_ =
       std::make_unique<AccessLog>(config_.log, loops_.data_count(), families_.access_log_dropped);
   if (error = access_log_->start(); !error.empty()) return error;
-  if (!config_.tls.cert_path.empty()) {
-    tls_ = ServerTls::make(config_.tls, families_, error);
-    if (tls_ == nullptr) return error;
-    tls_->start();
-  }
+  if (tls_ != nullptr) tls_->start();
   listener_ = std::make_unique<Listener>(
       Listener::Parts{loops_, *registry_, families_, bus_, *admin_, *control_plane_,
                       admission_.get(), tls_.get(), *access_log_, sticky_.get()},
@@ -358,7 +340,8 @@ void Gateway::shut_down(const std::atomic<bool>& hurry) {
   wait_until([] { return false; }, begun + settle, hurry);
   listener_->close_idle();
   if (!wait_until([&] { return listener_->busy() == 0; }, begun + grace, hurry)) {
-    spdlog::warn("closing {} requests that did not end in time", listener_->busy());
+    spdlog::warn("closing {} requests: {}", listener_->busy(),
+                 hurry.load() ? "a second signal came" : "they did not end in time");
   }
 }
 

@@ -74,9 +74,10 @@ class Gateway final : private Registry::Observer, private ConfigReload::Target {
   std::string create_parts();     // [control]
   std::string create_monitors();  // [control]
   void create_admission();        // [control]
-  void count_capacity();          // [control]
-  void tick_admission();          // [control]
-  void end_parts();               // [control]
+  void wait_for_workers();
+  void count_capacity();  // [control]
+  void tick_admission();  // [control]
+  void end_parts();       // [control]
   static void check(smg_timer* timer);
 
   // Registry::Observer

@@ -73,7 +73,7 @@ class Admission {
                        AdmissionRefusal& refusal) = 0;
 
   // Takes over limits, classes and tenant policies; which of the two kinds it is stays as it was
-  // made. Who waits goes on to wait for the time it was told. Call tick() after it.
+  // made. Who waits goes on to wait for the time it was told.
   virtual void configure(const Config& config, std::uint64_t now) = 0;
   virtual void fleet_changed(const FleetCapacity& fleet, std::uint64_t now) = 0;
   // What is due by time alone: refilled tokens, starved waiters, gauges. Returns when it wants to

@@ -130,11 +130,16 @@ void Limiter::leave(AdmissionTicket& ticket, std::uint64_t now) {
 }
 
 void Limiter::configure(const Config& config, std::uint64_t now) {
-  Posts posts;
-  const std::lock_guard lock(mutex_);
-  bucket_.refill(now);
-  take_over(config.admission);
-  serve(now, posts);
+  bool wake = false;
+  {
+    Posts posts;
+    const std::lock_guard lock(mutex_);
+    bucket_.refill(now);
+    take_over(config.admission);
+    serve(now, posts);
+    wake = !queue_.empty() && bucket_.refills();
+  }
+  if (wake && wake_) wake_();
 }
 
 std::uint64_t Limiter::tick(std::uint64_t now) {

@@ -69,6 +69,9 @@ class Scheduler final : public Admission {
   bool preempt_for(std::size_t rank, Posts& posts);
   void unqueue(AdmissionTicket& ticket);
   void take_over(const Config& config);
+  // What an operator should know of the reservations; empty: nothing.
+  std::string shut_out() const;
+  void warn();
   void set_capacity();
   void show_gauges() const;
 
@@ -78,6 +81,7 @@ class Scheduler final : public Admission {
   std::optional<TokenBucket> rate_;
   std::int64_t without_workers_ = 0;  // max_concurrent_requests
   FleetCapacity fleet_;
+  std::string warned_;
   std::uint32_t capacity_ = 0;
   std::uint32_t inflight_ = 0;
   std::uint64_t gauges_due_ = 0;

@@ -1,4 +1,6 @@
 // What the scheduler's numbers follow from: configuration, fleet, time.
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -83,19 +85,52 @@ void Scheduler::set_capacity() {
   }
 }
 
+std::string Scheduler::shut_out() const {
+  std::uint32_t above = 0;
+  for (std::size_t rank = kClasses; rank-- > 0;) {
+    above += classes_[rank].reserved;
+    if (rank == 0 || above < capacity_) continue;
+    return "priority scheduler: room for " + std::to_string(capacity_) + " requests, and class " +
+           std::string(defaults::kPriorityClasses[rank]) +
+           " with those above it reserves all of it: lower classes run only when they have "
+           "waited for their starvation_threshold_secs; lower reserved_floor and "
+           "reserved_per_slot in [priority_scheduler.classes.*], or give the workers a label "
+           "max_running_requests";
+  }
+  return {};
+}
+
+void Scheduler::warn() {
+  std::string now;
+  {
+    const std::lock_guard lock(mutex_);
+    // Without workers there is nothing to run anyway.
+    if (fleet_.workers > 0) now = shut_out();
+    if (now == warned_) return;
+    warned_ = now;
+  }
+  if (!now.empty()) spdlog::warn(now);
+}
+
 void Scheduler::configure(const Config& config, std::uint64_t now) {
-  Posts posts;
-  const std::lock_guard lock(mutex_);
-  take_over(config);
-  dispatch(now, posts);
+  {
+    Posts posts;
+    const std::lock_guard lock(mutex_);
+    take_over(config);
+    dispatch(now, posts);
+  }
+  warn();
 }
 
 void Scheduler::fleet_changed(const FleetCapacity& fleet, std::uint64_t now) {
-  Posts posts;
-  const std::lock_guard lock(mutex_);
-  fleet_ = fleet;
-  set_capacity();
-  dispatch(now, posts);
+  {
+    Posts posts;
+    const std::lock_guard lock(mutex_);
+    fleet_ = fleet;
+    set_capacity();
+    dispatch(now, posts);
+  }
+  warn();
 }
 
 std::uint64_t Scheduler::tick(std::uint64_t now) {

@@ -102,6 +102,27 @@ void check_tls(Draft& draft) {
   }
 }
 
+// Legal, and hardly what is meant.
+void check_who_may_ask(Config& config) {
+  const Auth& auth = config.auth;
+  const bool jwt = !auth.jwt_issuer.empty() && !auth.jwt_audience.empty();
+  if (!auth.tenant_api_keys.empty() && auth.api_key.empty() &&
+      auth.control_plane_api_keys.empty() && !jwt) {
+    config.warnings.push_back(
+        "auth: there are keys of tenants only, so nobody may use admin routes (/workers, /plugins, "
+        "/events, ...); set api_key, control_plane_api_keys, or jwt_issuer and jwt_audience");
+  }
+  for (const auto& [tenant, highest] : config.priority_scheduler.tenant_max_class) {
+    const bool key = tenant.starts_with("auth:") || tenant.starts_with("header:") ||
+                     tenant.starts_with("ip:") || tenant == "anonymous";
+    if (key) continue;
+    config.warnings.push_back(
+        "priority_scheduler.tenant_policies.\"" + printable_text(tenant) +
+        "\" is no tenant: the one of a key is written \"auth:" + printable_text(tenant) +
+        "\", others begin with header: or ip:, or are anonymous");
+  }
+}
+
 // What can be read but is not served: better refused than ignored.
 void check_served(Draft& draft) {
   const Server& server = draft.config.server;
@@ -163,6 +184,7 @@ void check_together(Draft& draft) {
   check_tls(draft);
   check_served(draft);
   check_auth(draft);
+  check_who_may_ask(config);
   const std::uint64_t stale = config.liveness.stale_secs;
   if (stale != 0 && stale <= config.load_monitor.interval_secs) {
     config.warnings.push_back(

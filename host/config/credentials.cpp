@@ -1,12 +1,10 @@
 #include "host/config/credentials.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "host/config/checks.hpp"
 #include "host/config/load.hpp"
-#include "host/config/settings.hpp"
 #include "host/config/worker_url.hpp"
 
 namespace smg {
@@ -101,19 +99,6 @@ void check_jwt(Draft& draft) {
   }
 }
 
-// The words of a list in the environment: between commas and blanks.
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> words;
-  constexpr std::string_view kBetween = ", \t\r\n";
-  while (true) {
-    const std::size_t begin = text.find_first_not_of(kBetween);
-    if (begin == std::string_view::npos) return words;
-    const std::size_t end = std::min(text.find_first_of(kBetween, begin), text.size());
-    words.emplace_back(text.substr(begin, end - begin));
-    text.remove_prefix(end);
-  }
-}
-
 }  // namespace
 
 std::string key_problem(std::string_view key) {
@@ -170,25 +155,6 @@ void check_auth(Draft& draft) {
   check_serving_keys(draft);
   check_admin_keys(draft);
   check_jwt(draft);
-}
-
-void read_environment(Draft& draft) {
-  for (const Setting& setting : all_settings()) {
-    if (setting.env.empty() || draft.origins.contains(setting.name())) continue;
-    const char* text = std::getenv(std::string(setting.env).c_str());
-    if (text == nullptr || *text == '\0') continue;
-    const std::string where = "environment variable " + std::string(setting.env);
-    OptionValue value;
-    std::string reason;
-    const auto words =
-        setting.takes_many() ? split(text) : std::vector<std::string>{std::string(text)};
-    if (!read_value(setting, words, value, reason)) {
-      draft.problems.add(where + ": " + reason);
-      continue;
-    }
-    setting.set(draft.config, value);
-    draft.origins[setting.name()] = where;
-  }
 }
 
 }  // namespace smg

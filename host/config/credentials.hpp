@@ -31,7 +31,5 @@ std::string key_problem(std::string_view key);
 // The rules for [auth] as a whole.
 struct Draft;
 void check_auth(Draft& draft);
-// Sets what neither the file nor a flag sets.
-void read_environment(Draft& draft);
 
 }  // namespace smg

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "host/config/checks.hpp"
-#include "host/config/credentials.hpp"
+#include "host/config/environment.hpp"
 #include "host/config/nearest.hpp"
 #include "host/config/plugin_options.hpp"
 #include "host/config/priority_tables.hpp"

@@ -17,7 +17,8 @@ const std::vector<Setting>& table() {
                 check_address));
     add(positive(row("server", "port", "port", SMG_AT(server.port), "port to listen on")));
     add(positive(row("server", "health_check_port", "health-check-port",
-                     SMG_AT(server.health_check_port), "a second port for health checks alone")));
+                     SMG_AT(server.health_check_port),
+                     "a second port for health checks alone; not served by this version")));
     add(positive(row("server", "max_payload_size", "max-payload-size",
                      SMG_AT(server.max_payload_size), "largest request body, bytes")));
     add(positive(row("server", "request_timeout_secs", "request-timeout-secs",

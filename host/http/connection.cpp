@@ -120,11 +120,12 @@ void Connection::read() {
 }
 
 void Connection::parse_pending() {
-  if (in_.empty() || must_wait() || phase_ == Phase::closed) return;
+  // Without a byte more the end of a request that has no body is still to be seen.
+  if ((in_.empty() && phase_ != Phase::body) || must_wait() || phase_ == Phase::closed) return;
   // The bytes move aside: what parsing starts may release or extend in_.
   Bytes pending;
   pending.swap(in_);
-  pending.consume(parse(pending.data(), pending.size()));
+  pending.consume(parse(pending.empty() ? "" : pending.data(), pending.size()));
   if (phase_ == Phase::closed || phase_ == Phase::lingering || pending.empty()) return;
   pending.append(in_.view());
   in_.swap(pending);
@@ -224,6 +225,10 @@ void Connection::client_gone() {
   close_now();
 }
 
+void Connection::end_events() {
+  if (events_ != nullptr) cut_off();
+}
+
 void Connection::drain() {
   draining_ = true;
   const auto idle = [&] { return phase_ == Phase::idle && !in_request_ && out_.empty(); };
@@ -231,6 +236,11 @@ void Connection::drain() {
   if (idle()) read();
   if (phase_ == Phase::closed) return;
   if (events_ != nullptr || (idle() && !env_.is_corked(this))) close_now();
+}
+
+void Connection::cut_off() {
+  cut_ = true;
+  close_now();
 }
 
 void Connection::close_now() {
@@ -258,7 +268,10 @@ void Connection::close_now() {
   ControlPlane::forget(verdict_);
   if (in_request_) {
     in_request_ = false;
-    record(cut_ ? AccessEnd::cut : AccessEnd::client_gone);
+    // After an early answer only the rest of a body was waited for.
+    record(replied_ ? (refused_ ? AccessEnd::refused : AccessEnd::complete)
+           : cut_   ? AccessEnd::cut
+                    : AccessEnd::client_gone);
     env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
     env_.routing.families.http_connections_active.add(-1);
   }
@@ -290,15 +303,15 @@ void Connection::timer_fired(smg_timer* timer) {
       return self->refuse(408, "the request did not arrive in time");
     case Phase::body:
       self->count_limit("body_timeout");
+      if (self->replied_) return self->close_now();  // it was only to be dropped
       return self->refuse(408, "the request did not arrive in time");
     case Phase::parked:
       return self->waited_long_enough();
     case Phase::idle:
     case Phase::answering:
       if (!self->out_.empty()) self->count_limit("write_timeout");
-      self->cut_ = true;
       if (self->channel_.handshaking()) self->count_limit("header_timeout");
-      return self->close_now();
+      return self->cut_off();
     default:
       return self->close_now();
   }

@@ -57,7 +57,11 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   void config_changed();
   // Ends it: now if idle and nothing has arrived, else after the running answer.
   void drain();
+  // Ends it if it shows events: who may see them has changed.
+  void end_events();
   void close_now();
+  // close_now() by this side's will, whatever runs.
+  void cut_off();
   bool busy() const { return in_request_; }
   std::uint64_t started() const { return started_; }
 
@@ -122,6 +126,7 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   // AdmissionTicket::Holder
   void admitted() override;
   void preempted() override;
+  void make_room();
 
   void collect_headers(const http1::RequestHead& head);
   void complete_request();
@@ -195,13 +200,14 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   bool expects_continue_ = false;
   bool discardable_ = false;  // after an early answer the body is read and dropped
   const bool excess_;
-  bool in_request_ = false;  // between its head and the end of its answer
-  bool exchanging_ = false;  // exchange_ is open
-  bool data_begun_ = false;  // of the answer's body something may have gone out
-  bool refused_ = false;     // it was not let in
-  bool cut_ = false;         // its answer breaks off on this side
-  bool replied_ = false;     // the answer was given before the body came: the rest is not read
-  bool held_ = false;        // the answer may still be taken back
+  bool in_request_ = false;   // between its head and the end of its answer
+  bool exchanging_ = false;   // exchange_ is open
+  bool making_room_ = false;  // preempted before that: nothing of it is to go out
+  bool data_begun_ = false;   // of the answer's body something may have gone out
+  bool refused_ = false;      // it was not let in
+  bool cut_ = false;          // its answer breaks off on this side
+  bool replied_ = false;      // the answer was given before the body came: the rest is not read
+  bool held_ = false;         // the answer may still be taken back
   std::uint32_t held_status_ = 0;  // of it
   bool relaying_ = false;          // the head of a worker's answer was written, its end was not
   bool draining_ = false;

@@ -94,7 +94,9 @@ bool Connection::begin_response(const RelayedHead& head) {
 bool Connection::send_body(std::string_view data) {
   if (broken_) return true;
   if (!data_begun_) {
-    if (ticket_ != nullptr && !ticket_->begin_data()) return false;  // preempted() is on its way
+    // preempted() is on its way, and may find that the worker was quicker.
+    if (ticket_ != nullptr && !ticket_->begin_data()) making_room_ = true;
+    if (making_room_) return false;
     data_begun_ = true;
   }
   body_sent_ += data.size();
@@ -118,6 +120,7 @@ bool Connection::send_body(std::string_view data) {
 
 void Connection::end_response() {
   exchanging_ = false;
+  if (making_room_) return make_room();
   relaying_ = false;
   if (std::exchange(held_, false)) count_head(held_status_, {});
   if (framing_ == Framing::chunked && !head_only_) write("0\r\n\r\n");
@@ -126,6 +129,7 @@ void Connection::end_response() {
 }
 
 void Connection::release_response() {
+  if (making_room_) return;
   if (std::exchange(held_, false)) count_head(held_status_, {});
   if (!out_.empty()) flush_backlog();
   if (!out_.empty()) watch_backlog();
@@ -175,7 +179,11 @@ void Connection::reply(const MadeReply& reply) {
   const bool early = phase_ == Phase::body;
   replied_ = early;
   write(env_.head);
-  if (early && !reply.close) return;  // no body is due: complete_request() ends it
+  if (early && !reply.close) {
+    // What is still to come of the body is dropped; complete_request() ends the request then.
+    if (ticket_ != nullptr) ticket_->leave(env_.loop.now());
+    return;
+  }
   finish_request();
 }
 

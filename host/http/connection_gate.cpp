@@ -7,6 +7,7 @@
 namespace smg {
 
 Connection::Gate Connection::turn_away(std::string_view code, std::string_view message) {
+  refused_ = true;
   const std::string body = error_body(503, code, message);
   reply({.status = 503,
          .content_type = "application/json",
@@ -30,6 +31,7 @@ Connection::Gate Connection::pass_gates(const http1::RequestHead& head, const He
   }
   const auto who = env_.keys->check(facts.authorization);
   if (who.access == ServingKeys::Access::refused) {
+    refused_ = true;
     reply({.status = 401, .close = !discardable_});
     return Gate::refused;
   }
@@ -49,6 +51,7 @@ Connection::Gate Connection::ask_control_plane(const http1::RequestHead& head,
                          .resource = facts.id,
                          .request_id = request_id_};
   if (!env_.config().tls.client_ca_path.empty() && !channel_.verified_client()) {
+    refused_ = true;
     reply({.status = 403,
            .content_type = "text/plain; charset=utf-8",
            .body = "A client certificate is required for control plane access",
@@ -104,6 +107,7 @@ Connection::Gate Connection::ask_admission(const HeadFacts& facts) {
 }
 
 void Connection::refuse_admission(const AdmissionRefusal& refusal) {
+  refused_ = true;
   drop_request();
   const std::string body = error_body(refusal.status, refusal.code, refusal.message);
   const std::string extra =
@@ -131,7 +135,6 @@ void Connection::waited_long_enough() {
   if (ticket_ == nullptr) return;
   if (const auto refusal = ticket_->expire(env_.loop.now())) {
     leave_gate();
-    refused_ = true;
     refuse_admission(*refusal);
   } else if (ticket_->deadline() != 0) {
     env_.loop.set_timer(&timer_, ticket_->deadline());
@@ -155,17 +158,21 @@ void Connection::admitted() {
 void Connection::preempted() {
   if (!in_request_ || replied_) return;
   if (is_answering() && exchanging_) {
-    if (held_) take_back_response();
+    exchanging_ = false;
     exchange_.preempt();
-    if (relaying_) {
-      if (framing_ == Framing::length) return cut_response();
-      return end_response();
-    }
+    make_room();
   } else {
-    drop_request();
+    refuse_admission(kPreemptedRefusal);
   }
-  exchanging_ = false;
-  refuse_admission(kPreemptedRefusal);
+}
+
+void Connection::make_room() {
+  making_room_ = false;
+  if (held_) take_back_response();
+  if (!relaying_) return refuse_admission(kPreemptedRefusal);
+  // Its head is out: an empty body, or none that could be mistaken for a whole one.
+  if (framing_ == Framing::length) return cut_response();
+  end_response();
 }
 
 }  // namespace smg

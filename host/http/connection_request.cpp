@@ -58,7 +58,7 @@ void Connection::begin_request(const http1::RequestHead& head) {
   expects_continue_ = head.expect_continue && head.has_body();
   announced_ = head.content_length > 0 ? static_cast<std::uint64_t>(head.content_length) : 0;
   discardable_ = !head.chunked && !expects_continue_ && announced_ <= kDiscardedBody;
-  replied_ = data_begun_ = refused_ = cut_ = false;
+  replied_ = data_begun_ = making_room_ = refused_ = cut_ = false;
   status_ = 0;
   method_.assign(head.method);
   worker_.clear();
@@ -88,10 +88,7 @@ void Connection::begin_request(const http1::RequestHead& head) {
     return;
   }
   const Gate gate = pass_gates(head, facts);
-  if (gate == Gate::refused) {
-    refused_ = true;
-    return;
-  }
+  if (gate == Gate::refused) return;
   open_request(head, facts);
   if (gate == Gate::open) {
     take_body();
@@ -249,6 +246,7 @@ void Connection::refuse(std::uint32_t status, std::string_view reason) {
     route_ = nullptr;
     head_only_ = false;
     request_id_.clear();
+    choose_request_id(request_id_, {}, {}, {}, env_.routing.random);
     method_.clear();
     path_.clear();
     worker_.clear();

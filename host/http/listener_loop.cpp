@@ -179,6 +179,7 @@ void ListenerLoop::take_in(int client, const sockaddr_storage& peer) {
 }
 
 bool ListenerLoop::turn_away_with_spare() {
+  if (spare_ < 0) spare_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (spare_ < 0) return false;
   close(spare_);
   const int client = accept4(this->fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -223,13 +224,19 @@ void ListenerLoop::drain() {
 
 void ListenerLoop::take(std::shared_ptr<const Config> config,
                         std::shared_ptr<const ServingKeys> serving_keys) {
+  const bool others_may_ask = config->auth != routing.config().auth;
   routing.take(std::move(config));
   keys = std::move(serving_keys);
-  for (Connection* at = connections_; at != nullptr; at = at->next) at->config_changed();
+  for (Connection* at = connections_; at != nullptr;) {
+    Connection* const following = at->next;
+    at->config_changed();
+    if (others_may_ask) at->end_events();
+    at = following;
+  }
 }
 
 void ListenerLoop::close_all() {
-  while (connections_ != nullptr) connections_->close_now();
+  while (connections_ != nullptr) connections_->cut_off();
 }
 
 void ListenerLoop::cork(Connection* connection, std::string_view data) {

@@ -2,6 +2,7 @@
 import base64
 import concurrent.futures
 import contextlib
+import http.client
 import http.server
 import json
 import re
@@ -11,9 +12,8 @@ import time
 
 import pytest
 
-from observe import Events
-from support import DEADLINE, ENV, SLOW, SMG, Gateway, Worker, chat, dial, read_all, toml, wait_for
-from test_config_reload import applied, log, worker_table
+from support import DEADLINE, ENV, SLOW, SMG, Gateway, Worker, chat, dial, read_all, wait_for
+from test_config_reload import log, worker_table
 
 BODY = json.dumps(chat()).encode()
 SERVING = [("POST", path) for path in ("/v1/chat/completions", "/v1/completions", "/generate", "/v1/messages", "/v1/responses",
@@ -100,29 +100,32 @@ def test_each_kind_of_key_opens_its_class_of_routes(config, serving, admin, forb
         assert ask(running, "GET", "/nothing")[0] == 404 and ask(running, "DELETE", "/workers")[0] == 405
 
 
-@pytest.mark.parametrize("lines", [
+MALFORMED = [
     [], ["Authorization:"], ["Authorization: Bearer"], ["Authorization: bearer key-shared"], ["Authorization: BEARER key-shared"],
     ["Authorization: Bearer  key-shared"], ["Authorization: Bearer\tkey-shared"], ["Authorization: Basic key-shared"],
     ["Authorization: key-shared"], ["Authorization: Bearer key-share"], ["Authorization: Bearer key-sharedx"],
     ["Authorization: Bearer key-shared, Bearer key-shared"], ["Authorization: Bearer \xff\xfe"], ["Authorization: Bearer " + "x" * 7000],
     ["Authorization: Bearer key-shared", "Authorization: Bearer key-shared"],
-    ["Authorization: Bearer nothing", "Authorization: Bearer key-shared"], ["X-Api-Key: key-shared"], ["Proxy-Authorization: Bearer key-shared"],
-], ids=str)
-def test_malformed_and_ambiguous_credentials_are_refused(lines):
+    ["Authorization: Bearer nothing", "Authorization: Bearer key-shared"], ["X-Api-Key: key-shared"],
+    ["Proxy-Authorization: Bearer key-shared"],
+]
+
+
+def test_malformed_and_ambiguous_credentials_are_refused():
     with guarded('[auth]\napi_key = "key-shared"\n') as (running, worker):
-        status, head, body = raw(running, "/v1/chat/completions", lines, "POST")
-        assert (status, body) == (401, b"") and "content-length: 0" in head
-        status, _, body = raw(running, "/workers", lines)
-        assert (status, body) == (401, b"")
+        for lines in MALFORMED:
+            status, head, body = raw(running, "/v1/chat/completions", lines, "POST")
+            assert (status, body) == (401, b"") and "content-length: 0" in head, lines
+            status, _, body = raw(running, "/workers", lines)
+            assert (status, body) == (401, b""), lines
         assert worker.requests == []
         assert raw(running, "/workers", ["aUTHORIZATION:   Bearer key-shared   "])[0] == 200
-        assert running.metric("smg_auth_rejections_total", **{"class": "serving", "status_code": "401"}) == 1
-        assert running.metric("smg_auth_rejections_total", **{"class": "admin", "status_code": "401"}) == 1
+        assert running.metric("smg_auth_rejections_total", **{"class": "serving", "status_code": "401"}) == len(MALFORMED)
+        assert running.metric("smg_auth_rejections_total", **{"class": "admin", "status_code": "401"}) == len(MALFORMED)
 
 
 def test_the_connection_serves_on_after_a_refusal():
     with guarded('[auth]\napi_key = "key-shared"\n') as (running, worker):
-        import http.client
         connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=DEADLINE)
         for key, wanted in [("wrong", 401), ("key-shared", 200), ("wrong", 401), ("key-shared", 200)]:
             connection.request("GET", "/workers", headers=bearer(key))
@@ -149,14 +152,18 @@ def test_configured_workers_get_the_gateways_key_and_those_of_the_api_do_not():
         tables = worker_table(first) + worker_table(second, 'api_key = "key-worker"\n')
         with Gateway([], extra='[auth]\napi_key = "key-shared"\n' + tables, ready=False) as running:
             running.wait_ready(2)
-            assert first.probes[-1].header("authorization") == "Bearer key-shared"
-            assert second.probes[-1].header("authorization") == "Bearer key-worker"
+
+            def shown_to(worker):
+                """The credentials with which the worker was asked for its load."""
+                wait_for(lambda: worker.gets, "a look at the load")
+                return {each.header("authorization") for each in worker.gets}
+            assert shown_to(first) == {"Bearer key-shared"} and shown_to(second) == {"Bearer key-worker"}
             status, _, _ = running.request("POST", "/workers", json.dumps({"url": third.url}),
                                            {"Content-Type": "application/json", **bearer("key-shared")})
             assert status == 202
             running.wait_ready(3)
-            assert third.probes[-1].header("authorization") is None
-            assert f"worker {third.url} is added without an api_key" in log(running)
+            assert shown_to(third) == {None}
+            wait_for(lambda: f"worker {third.url} is added without an api_key" in log(running), "the warning")
 
 
 # ---- Keys change while requests run.
@@ -350,14 +357,14 @@ def test_an_issuer_that_is_down_or_slow_holds_up_nobody_who_has_a_known_key(issu
         assert len(issuer.fetches) == before + 1
         assert admin(running, token)[0] == 200
         assert running.metric("smg_jwks_refreshes_total", result="failure") == 1
-        assert "those that are there stay in use" in log(running)
+        wait_for(lambda: "those that are there stay in use" in log(running), "the warning")
 
 
 def test_without_the_issuer_at_the_start_the_shared_key_opens_admin_routes_until_it_is_there(issuer):
     issuer.broken = True
     with guarded(issuer.config('api_key = "key-shared"\n')) as (running, worker):
         wait_for(lambda: admin(running, "key-shared")[0] == 200, "the fallback")
-        assert "cannot be had" in log(running)
+        wait_for(lambda: "cannot be had" in log(running), "the error")
         assert admin(running, issuer.token())[0] == 401
         issuer.broken = False
         wait_for(lambda: admin(running, issuer.token())[0] == 200, "the issuer", 15 + DEADLINE)
@@ -418,7 +425,9 @@ def test_each_use_of_an_admin_route_is_one_audit_line():
 def test_no_audit_where_it_is_off():
     with guarded("[auth]\ndisable_audit_logging = true\n" + ADMINS) as (running, worker):
         assert admin(running, "key-root")[0] == 200 and admin(running, "wrong")[0] == 401
-        running.stop()
+        running.request("POST", "/config/reload", headers=bearer("key-root"))
+        wait_for(lambda: "configuration reloaded" in log(running), "a later line")
+        assert audits(running) == []
 
 
 def test_no_secret_gets_out():
@@ -429,6 +438,10 @@ def test_no_secret_gets_out():
             running.wait_ready(1)
             root = bearer("key-root")
             said = []
+            events = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60 * SLOW)
+            events.request("GET", "/events", headers=root)
+            stream = events.getresponse()
+            assert stream.status == 200 and stream.readline().startswith(b":")
 
             def call(method, path, body=None, headers=None):
                 sent = {"Content-Type": "application/json", **(headers if headers is not None else root)}
@@ -459,6 +472,12 @@ def test_no_secret_gets_out():
                 assert call("POST", "/config/reload")[0] == 400
             running.config.write_text(text.replace("key-shared", "key-fresh"))
             assert call("POST", "/config/reload")[0] == 200
+            for line in stream:
+                said.append(line.decode())
+                if "config_applied" in said[-1]:
+                    break
+            events.close()
+            assert len(said) > 100
             said.append(running.metrics())
             said.append(log(running))
             found = [(secret, line) for secret in SECRETS + ["key-fresh", "key-wrong"] for part in said for line in part.splitlines()
@@ -483,8 +502,7 @@ def test_the_environment_brings_keys_that_neither_file_nor_flags_have(tmp_path, 
         assert admin(running, "key-root")[0] == 200 and admin(running, "other")[0] == 401
 
 
-def test_a_tenant_header_counts_only_where_it_is_trusted():
-    """Seen from outside only by what is logged and counted; here: it opens nothing."""
+def test_a_tenant_header_opens_nothing():
     with guarded('[auth]\napi_key = "key-shared"\ntrust_tenant_header = true\n') as (running, worker):
         assert ask(running, "POST", "/v1/chat/completions", {"X-SMG-Tenant-Id": "acme"})[0] == 401
         assert ask(running, "POST", "/v1/chat/completions", {"X-SMG-Tenant-Id": "acme", **bearer("key-shared")})[0] == 200

@@ -75,8 +75,8 @@ def test_all_problems_are_told_at_once(tmp_path):
 def test_wrong_flags(tmp_path):
     assert refusals(tmp_path, P, "--prot", "80") == ["--prot: unknown flag; did you mean port? (smg --help lists all)"]
     assert refusals(tmp_path, P, "--port", "abc") == ["--port abc: must be an integer"]
-    assert refusals(tmp_path, P, "--tls-cert-path", "x") == [
-        "--tls-cert-path is a flag of the reference gateway that this version does not have"]
+    assert refusals(tmp_path, P, "--redis-url", "x") == [
+        "--redis-url is a flag of the reference gateway that this version does not have"]
     assert refusals(tmp_path, P, "--worker-urls", "ftp://w") == [
         "worker ftp://w: no plugin offers a transport for the scheme 'ftp' (there are: http, https)"]
     assert refusals(tmp_path, P, "--model-alias", "a=b", "--model-alias", "a=c") == [

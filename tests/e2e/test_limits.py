@@ -170,13 +170,13 @@ def test_connections_above_the_limit_are_answered_503_but_probes_get_through():
         assert status == 503 and headers["connection"] == "close" and headers["retry-after"] == "1"
         assert headers["x-smg-error-code"] == json.loads(body)["error"]["code"] == "too_many_connections"
         assert running.get("/health")[0] == 200
-        # Beyond those few, nobody waits for what a client has to say.
-        with contextlib.ExitStack() as silent:
-            for _ in range(4):
-                silent.enter_context(dial(running.port))
-            beyond = silent.enter_context(dial(running.port))
-            beyond.settimeout(DEADLINE)
-            assert beyond.recv(1000).startswith(b"HTTP/1.1 503 ")
+        # Beyond those few, nobody waits for what a client has to say; which one that is, the loops decide.
+        with contextlib.ExitStack() as stack, selectors.DefaultSelector() as selector:
+            silent = [stack.enter_context(dial(running.port)) for _ in range(5)]
+            for sock in silent:
+                selector.register(sock, selectors.EVENT_READ)
+            (first, _), *_ = selector.select(DEADLINE)
+            assert first.fileobj.recv(1000).startswith(b"HTTP/1.1 503 ")
         for connection in kept:
             connection.request("GET", "/readiness")
             assert connection.getresponse().read()
@@ -331,3 +331,30 @@ def few_descriptors(count, workers):
         subprocess.Popen = run
     with running:
         yield running
+
+
+def test_an_early_answer_is_the_only_one_and_holds_no_place():
+    limited = FAST + "[admission]\nmax_concurrent_requests = 1\nqueue_size = 0\n"
+    with gateway(answers, extra=limited) as (running, _), dial(running.port) as sock:
+        sock.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\n")
+        sock.settimeout(DEADLINE)
+        first = sock.recv(65536)
+        assert first.startswith(b"HTTP/1.1 400 ")
+        # The body that was announced never comes; the next client does not wait for it.
+        assert running.chat()[0] == 200
+        assert read_all(sock) == b"", "one answer to one request"
+        responses = [line for line in running.metrics().splitlines()
+                     if line.startswith("smg_http_responses_total{") and "/v1/chat/completions" in line]
+        assert len(responses) == 2 and all(line.endswith(" 1") for line in responses), responses
+
+
+def test_events_end_when_other_keys_are_needed_to_see_them():
+    with gateway(answers, extra='[auth]\napi_key = "first-key"\n') as (running, _):
+        watcher = http.client.HTTPConnection("127.0.0.1", running.port, timeout=DEADLINE)
+        watcher.request("GET", "/events", headers={"Authorization": "Bearer first-key"})
+        answer = watcher.getresponse()
+        assert answer.status == 200 and answer.readline().startswith(b":")
+        running.config.write_text(running.config.read_text().replace("first-key", "second-key"))
+        with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+            answer.read()
+        assert running.get("/events", headers={"Authorization": "Bearer first-key"})[0] == 401

@@ -196,12 +196,13 @@ def test_a_reload_of_the_configuration_reads_the_certificate(authorities, tmp_pa
         assert gateway.metric("smg_tls_certificate_expiry_timestamp_seconds") > time.time()
 
 
+@pytest.mark.parametrize("command", ["launch", "check-config"])
 @pytest.mark.parametrize("change, reason", [
     (lambda files: files.update(key_path="/no/such.key"), 'tls.key_path = "/no/such.key": No such file or directory'),
     (lambda files: files.update(key_path=files["other"]), "key values mismatch"),
     (lambda files: files.pop("key_path"), "cert_path: is set and key_path is not; set both or none"),
 ])
-def test_a_gateway_that_cannot_use_its_certificate_does_not_start(authorities, tmp_path, change, reason):
+def test_a_gateway_that_cannot_use_its_certificate_does_not_start(authorities, tmp_path, change, reason, command):
     certificate, key = authorities[0].issue("gateway-0")
     files = {"cert_path": str(certificate), "key_path": str(key), "other": str(authorities[0].key)}
     change(files)
@@ -209,8 +210,9 @@ def test_a_gateway_that_cannot_use_its_certificate_does_not_start(authorities, t
     config = tmp_path / "smg.toml"
     lines = "".join(f"{name} = {toml(path)}\n" for name, path in files.items())
     config.write_text(f'[server]\nhost = "127.0.0.1"\n[plugins]\npaths = ["{ROOT}/build/{os.environ.get("SMG_PRESET", "release")}/lib/smg/plugins"]\n[tls]\n{lines}')
-    start = subprocess.run([SMG, "launch", "--config", config], capture_output=True, text=True, env=ENV, timeout=60 * SLOW)
-    assert start.returncode != 0 and reason in start.stdout + start.stderr
+    arguments = ["launch", "--config", config] if command == "launch" else ["check-config", config]
+    start = subprocess.run([SMG, *arguments], capture_output=True, text=True, env=ENV, timeout=60 * SLOW)
+    assert start.returncode == 2 and reason in start.stdout + start.stderr
     assert "PRIVATE" not in start.stdout + start.stderr
 
 
@@ -290,6 +292,30 @@ def test_a_handshake_that_does_not_come_about_is_ended(running, opening):
         sock.sendall(opening)
         assert sock.recv(1) == b""
     assert running.metric("smg_http_limit_rejections_total", limit="header_timeout") == rejected + 1
+    assert running.get("/health")[0] == 200
+
+
+def test_a_handshake_that_trickles_in_is_ended_as_well(running):
+    outgoing = ssl.MemoryBIO()
+    tls = running.context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    greeting = outgoing.read()
+    begun = time.monotonic()
+    with dial(running.port, 0.05) as sock:
+        for byte in greeting:
+            # A byte, and a while in which nothing is expected but the end.
+            sock.sendall(bytes([byte]))
+            try:
+                assert sock.recv(1) == b""
+                break
+            except TimeoutError:
+                continue
+            except ConnectionResetError:
+                break
+        else:
+            raise AssertionError(f"{len(greeting)} bytes passed in {time.monotonic() - begun:.1f} s")
+    assert 0.9 < time.monotonic() - begun < DEADLINE
     assert running.get("/health")[0] == 200
 
 

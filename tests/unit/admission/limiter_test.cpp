@@ -186,6 +186,20 @@ TEST_CASE_FIXTURE(Desk, "the limiter can be turned off and on while requests run
   waiting();
 }
 
+TEST_CASE_FIXTURE(Desk, "5.1.2 a rate that is set while requests wait serves them") {
+  running();
+  running();
+  Client& waits = waiting();
+  config.admission.rate_limit_tokens_per_second = 2;
+  admission().configure(config, now);
+  CHECK(wakes == 1);
+  CHECK(admission().tick(now) == now + kSecond / 2);
+  now += kSecond / 2;
+  admission().tick(now);
+  loop.run();
+  CHECK(waits.admissions == 1);
+}
+
 TEST_CASE_FIXTURE(Desk, "new limits of the queue hold for those that come after") {
   config.admission.max_concurrent_requests = 1;
   running();

@@ -94,9 +94,8 @@ TEST_CASE("request ids: the first configured header that is there wins, else one
 
 TEST_CASE("an id that is empty or cannot stand in a header is passed over") {
   Random random(1);
-  const http1::Field fields[] = {{"x-request-id", "bad\xc3\xa9"},
-                                 {"x-request-id", ""},
-                                 {"request-id", "good"}};
+  const http1::Field fields[] = {
+      {"x-request-id", "bad\xc3\xa9"}, {"x-request-id", ""}, {"request-id", "good"}};
   std::string id;
   choose_request_id(id, fields, {"x-request-id", "request-id"}, "/", random);
   CHECK(id == "good");

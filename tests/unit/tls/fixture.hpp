@@ -63,7 +63,9 @@ class Client {
       : context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free), fd_(fd) {
     SSL_CTX_load_verify_file(context_.get(), certificates().authority().c_str());
     SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_session_cache_mode(context_.get(), SSL_SESS_CACHE_CLIENT);
+    // A context makes the sessions that it keeps unusable when it goes.
+    SSL_CTX_set_session_cache_mode(context_.get(),
+                                   SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(context_.get(), [](SSL* ssl, SSL_SESSION* given) {
       static_cast<Client*>(SSL_get_app_data(ssl))->session.reset(given, SSL_SESSION_free);
       return 1;
@@ -80,6 +82,11 @@ class Client {
     SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     SSL_set_connect_state(ssl_.get());
   }
+
+  // A session that did not end in order is not resumed.
+  ~Client() { SSL_set_shutdown(ssl(), SSL_SENT_SHUTDOWN); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   SSL* ssl() const { return ssl_.get(); }
   int fd() const { return fd_; }
