@@ -120,6 +120,11 @@ std::string option_problem(const smg_option& option) {
     return "has " + std::to_string(option.choice_count) + " choices; from 0 to " +
            std::to_string(kMaxChoices) + " are allowed, and the list must not be NULL";
   }
+  for (std::uint32_t i = 0; i < option.choice_count; ++i) {
+    if (option.choices[i].size > 0 && option.choices[i].data == nullptr) {
+      return "has a broken text among its choices";
+    }
+  }
   if (option.choice_count > 0 && option.type != SMG_OPTION_STRING &&
       option.type != SMG_OPTION_STRING_LIST) {
     return "has choices, which are for strings only";
