@@ -267,7 +267,7 @@ def test_an_older_minor_is_accepted(tmp_path):
         shutil.copy(BROKEN / "canary_older_minor.so", tmp_path / "plugins" / "canary_policy.so")
         status, answer = reload(running, "canary_policy")
         assert status == 200, answer
-        assert plugin(running, "canary_policy")["abi"] == "0.1"
+        assert plugin(running, "canary_policy")["abi"] == "0.2"
         assert running.chat()[0] == 200
 
 
