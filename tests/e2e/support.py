@@ -89,6 +89,9 @@ name = "{policy}"
             try:
                 self.wait_ready(len(workers))
             except BaseException:
+                # What it was about, should it hang.
+                for task in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*"):
+                    print(task.name, (task / "comm").read_text().strip(), (task / "wchan").read_text(), (task / "syscall").read_text().strip())
                 self.__exit__(AssertionError)
                 raise
 
@@ -99,7 +102,8 @@ name = "{policy}"
                 status, _, body = self.get("/readiness")
                 return status == 200 and json.loads(body)["healthy_workers"] >= count
             return False
-        wait_for(ready, "the gateway to be ready")
+        # The start tries the plugins in processes of their own, which a busy machine may keep waiting.
+        wait_for(ready, "the gateway to be ready", 3 * DEADLINE)
 
     def wait_listening(self):
         """For a gateway without workers, which is never ready."""
