@@ -35,7 +35,7 @@ def filled(expression):
 
 def families():
     """name -> labels, as the header declares them; histograms under the names of their series."""
-    text = (ROOT / "host/metrics/families.hpp").read_text()
+    text = "".join(path.read_text() for path in sorted((ROOT / "host/metrics").glob("families*.hpp")))
     found = {}
     for name, kind, rest in re.findall(r'FamilyDescriptor \w+\{\s*"(smg_\w+)",\s*MetricType::k(\w+),(.*?)\};', text, re.S):
         labels = set(re.findall(r'"(\w+)"', rest[rest.rfind("{"):])) if "{" in rest else set()

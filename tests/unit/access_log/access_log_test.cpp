@@ -12,6 +12,7 @@
 
 #include "host/metrics/families.hpp"
 #include "scratch.hpp"
+#include "tests/support/wait.hpp"
 
 using namespace smg;
 using test::Pipe;
@@ -49,16 +50,6 @@ std::vector<std::string> split(const std::string& text) {
   return lines;
 }
 
-template <class Condition>
-bool eventually(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
-
 }  // namespace
 
 TEST_CASE("a line is written soon, to standard output and to the file") {
@@ -68,9 +59,9 @@ TEST_CASE("a line is written soon, to standard output and to the file") {
   AccessLog log(to_directory(scratch), 1, books.families.access_log_dropped, pipe.writer());
   REQUIRE(log.start() == "");
   log.lane(0).record(entry("one"));
-  CHECK(eventually([&] { return !read_file(scratch / "access.log").empty(); }));
+  CHECK(test::eventually([&] { return !read_file(scratch / "access.log").empty(); }));
   std::string output;
-  CHECK(eventually([&] { return !(output += pipe.read_some()).empty(); }));
+  CHECK(test::eventually([&] { return !(output += pipe.read_some()).empty(); }));
   CHECK(output == read_file(scratch / "access.log"));
   CHECK(output.ends_with(" end=complete request_id=one\n"));
 }
@@ -103,7 +94,7 @@ TEST_CASE("two loops record at the same time, each in its order, and no line is 
         // Not faster than it can be written, or lines would be lost for good reason.
         if (i % 1000 == 999) {
           const std::string last = "request_id=" + name + std::to_string(i) + "\n";
-          REQUIRE(eventually(
+          REQUIRE(test::eventually(
               [&] { return read_file(scratch / "access.log").find(last) != std::string::npos; }));
         }
       }

@@ -11,7 +11,7 @@
 
 #include "host/base/views.hpp"
 #include "host/metrics/families.hpp"
-#include "wait.hpp"
+#include "tests/support/wait.hpp"
 
 using smg::Bus;
 using smg::text;
