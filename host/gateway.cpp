@@ -97,6 +97,7 @@ PolicyPtr Gateway::make_policy(std::string_view name, PolicyChoice::Options whic
 }
 
 std::string Gateway::create_parts() {
+  create_admission();
   instances_ = std::make_unique<PluginInstances>(
       loops_.control(), plugins_, families_, bus_, [this] { return services(); },
       PluginInstances::Options{config_.plugin_options, config_.label_options});
@@ -124,7 +125,6 @@ std::string Gateway::create_parts() {
   check_.owner = this;
   check_.fired = check;
   control.set_timer(&check_, control.now() + WorkerLiveness::kCheckInterval);
-  create_admission();
   control_plane_ = std::make_unique<ControlPlane>(config_.auth, families_);
   registration_ = std::make_unique<Registration>(
       control, *registry_, config_, [this](const WorkerSpec& spec, std::string& problem) {
@@ -304,8 +304,8 @@ std::string Gateway::start() {
   if (error = access_log_->start(); !error.empty()) return error;
   if (tls_ != nullptr) tls_->start();
   listener_ = std::make_unique<Listener>(
-      Listener::Parts{loops_, *registry_, families_, bus_, *admin_, *control_plane_,
-                      admission_.get(), tls_.get(), *access_log_, sticky_.get()},
+      Listener::Parts{loops_, *registry_, families_, bus_, *admin_, *control_plane_, *admission_,
+                      tls_.get(), *access_log_, sticky_.get()},
       config_);
   if (error = listener_->open(); !error.empty()) return error;
   if (config_.workers.empty()) {

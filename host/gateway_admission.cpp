@@ -17,7 +17,6 @@ void Gateway::create_admission() {
   admission_ = make_admission(config_, families_, [this, &control] {
     if (!admission_wake_.posted.exchange(true)) control.post(&admission_wake_);
   });
-  if (admission_ == nullptr) return;
   admission_tick_.owner = this;
   admission_tick_.fired = [](smg_timer* timer) {
     static_cast<Timer*>(timer)->owner->tick_admission();
@@ -32,7 +31,6 @@ void Gateway::tick_admission() {
 }
 
 void Gateway::count_capacity() {
-  if (admission_ == nullptr) return;
   FleetCapacity fleet;
   for (const auto& worker : registry_->snapshot()->workers) {
     if ((worker->state() & SMG_STATE_STATUS_MASK) != SMG_STATUS_READY) continue;

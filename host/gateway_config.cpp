@@ -83,7 +83,7 @@ std::string Gateway::apply_settings(const Config& wanted, const ConfigChanges& c
   for (const auto& worker : registry_->present()) {
     worker->runtime()->configure(runtime_settings_of(worker->description(), config_), now);
   }
-  if (admission_ != nullptr) admission_->configure(config_, now);
+  admission_->configure(config_, now);
   control_plane_->configure(config_.auth);
   load_poller_->config_changed();
   health_checker_->config_changed();

@@ -88,13 +88,11 @@ bool Connection::accept(const AdminVerdict& verdict) {
 }
 
 Connection::Gate Connection::ask_admission(const HeadFacts& facts) {
-  Admission* const admission = env_.shared.admission;
-  if (admission == nullptr) return Gate::open;
   if (ticket_ == nullptr) ticket_ = new AdmissionTicket(*this, env_.loop);
   AdmissionRefusal refusal;
   const AdmissionRequest request{
       .priority = facts.priority, .tenant = tenant_, .now = env_.loop.now()};
-  switch (admission->enter(*ticket_, request, refusal)) {
+  switch (env_.shared.admission.enter(*ticket_, request, refusal)) {
     case Admission::Answer::admitted:
       return Gate::open;
     case Admission::Answer::waiting:

@@ -23,7 +23,7 @@ class Listener {
     Bus& bus;
     AdminApi& admin;
     ControlPlane& control_plane;
-    Admission* admission;  // nullptr: everything is admitted
+    Admission& admission;
     const ServerTls* tls;  // nullptr: plain
     AccessLog& access_log;
     StickyKeys* sticky;  // as in LoopState

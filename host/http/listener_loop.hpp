@@ -39,7 +39,7 @@ struct ListenerShared {
   Bus& bus;
   AdminApi& admin;  // for the control loop
   ControlPlane& control_plane;
-  Admission* admission;  // nullptr: everything is admitted
+  Admission& admission;
   const ServerTls* tls;  // nullptr: plain
   AccessLog& access_log;
   std::atomic<bool> draining{false};
