@@ -1,7 +1,6 @@
 #include "certificates.hpp"
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -19,9 +18,6 @@ const std::string kKey = " -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
 }  // namespace
 
 Certificates::Certificates() {
-  std::string name = (std::filesystem::temp_directory_path() / "smg-tls-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
-  directory_ = name;
   add_authority("ca");
 }
 
@@ -30,13 +26,9 @@ void Certificates::add_authority(const std::string& name) const {
         key(name) + " -out " + certificate(name));
 }
 
-Certificates::~Certificates() {
-  std::filesystem::remove_all(directory_);
-}
-
 void Certificates::issue(const std::string& name, const std::string& subject, int days,
                          const std::string& authority) const {
-  const std::string base = directory_ + "/" + name;
+  const std::string base = directory_ / name;
   std::ofstream(base + ".ext") << "subjectAltName=" << subject << "\n";
   shell("openssl req -new" + kKey + " -subj '/CN=" + name + "' -keyout " + key(name) + " -out " +
         base + ".csr");
@@ -46,7 +38,7 @@ void Certificates::issue(const std::string& name, const std::string& subject, in
 }
 
 SSL_CTX* Certificates::server(const std::string& name) const {
-  const std::string base = directory_ + "/" + name;
+  const std::string base = directory_ / name;
   SSL_CTX* context = SSL_CTX_new(TLS_server_method());
   if (SSL_CTX_use_certificate_chain_file(context, (base + ".pem").c_str()) != 1 ||
       SSL_CTX_use_PrivateKey_file(context, (base + ".key").c_str(), SSL_FILETYPE_PEM) != 1) {

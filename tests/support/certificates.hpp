@@ -5,21 +5,18 @@
 
 #include <string>
 
+#include "scratch_directory.hpp"
+
 namespace smg::test {
 
 class Certificates {
  public:
   Certificates();
-  ~Certificates();
-  Certificates(const Certificates&) = delete;
-  Certificates& operator=(const Certificates&) = delete;
 
   std::string authority() const { return certificate("ca"); }
-  std::string directory() const { return directory_; }
-  std::string certificate(const std::string& name) const {
-    return directory_ + "/" + name + ".pem";
-  }
-  std::string key(const std::string& name) const { return directory_ + "/" + name + ".key"; }
+  std::string directory() const { return directory_.path().string(); }
+  std::string certificate(const std::string& name) const { return directory_ / (name + ".pem"); }
+  std::string key(const std::string& name) const { return directory_ / (name + ".key"); }
 
   // One more that signs.
   void add_authority(const std::string& name) const;
@@ -31,7 +28,7 @@ class Certificates {
   SSL_CTX* server(const std::string& name) const;
 
  private:
-  std::string directory_;
+  ScratchDirectory directory_;
 };
 
 }  // namespace smg::test

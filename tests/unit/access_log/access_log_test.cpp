@@ -17,7 +17,7 @@
 using namespace smg;
 using test::Pipe;
 using test::read_file;
-using test::Scratch;
+using test::ScratchDirectory;
 
 namespace {
 
@@ -28,10 +28,10 @@ struct Books {
   double dropped() const { return families.access_log_dropped.value(); }
 };
 
-Log to_directory(const Scratch& scratch, bool json = false) {
+Log to_directory(const ScratchDirectory& scratch, bool json = false) {
   Log config;
   config.json = json;
-  config.dir = scratch.path();
+  config.dir = scratch.path().string();
   return config;
 }
 
@@ -54,7 +54,7 @@ std::vector<std::string> split(const std::string& text) {
 
 TEST_CASE("a line is written soon, to standard output and to the file") {
   Books books;
-  Scratch scratch;
+  ScratchDirectory scratch;
   Pipe pipe;
   AccessLog log(to_directory(scratch), 1, books.families.access_log_dropped, pipe.writer());
   REQUIRE(log.start() == "");
@@ -68,7 +68,7 @@ TEST_CASE("a line is written soon, to standard output and to the file") {
 
 TEST_CASE("what is waiting at the end is written") {
   Books books;
-  Scratch scratch;
+  ScratchDirectory scratch;
   {
     AccessLog log(to_directory(scratch, true), 1, books.families.access_log_dropped, -1);
     REQUIRE(log.start() == "");
@@ -84,7 +84,7 @@ TEST_CASE("what is waiting at the end is written") {
 TEST_CASE("two loops record at the same time, each in its order, and no line is torn") {
   constexpr int kLines = 20'000;
   Books books;
-  Scratch scratch;
+  ScratchDirectory scratch;
   {
     AccessLog log(to_directory(scratch), 2, books.families.access_log_dropped, -1);
     REQUIRE(log.start() == "");
@@ -136,7 +136,7 @@ TEST_CASE("an output that nobody reads neither stops a loop nor the end, and its
 
 TEST_CASE("a blocked standard output does not keep lines from the file") {
   Books books;
-  Scratch scratch;
+  ScratchDirectory scratch;
   Pipe pipe;
   pipe.shrink();
   constexpr std::size_t kLines = 3000;  // less than a lane holds, more than the pipe does
@@ -151,7 +151,7 @@ TEST_CASE("a blocked standard output does not keep lines from the file") {
 
 TEST_CASE("a log whose file cannot be written does not start") {
   Books books;
-  Scratch scratch;
+  ScratchDirectory scratch;
   Log config;
   config.dir = scratch / "missing";
   AccessLog log(config, 1, books.families.access_log_dropped, -1);

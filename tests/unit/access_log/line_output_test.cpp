@@ -19,7 +19,7 @@
 using namespace smg;
 using test::Pipe;
 using test::read_file;
-using test::Scratch;
+using test::ScratchDirectory;
 
 namespace {
 
@@ -46,7 +46,7 @@ TEST_CASE("lines arrive as they are, in pipes, sockets and files") {
   close(ends[0]);
   close(ends[1]);
 
-  Scratch scratch;
+  ScratchDirectory scratch;
   std::string error;
   const auto file = LineOutput::file(scratch / "access.log", error);
   REQUIRE_MESSAGE(file != nullptr, error);
@@ -100,7 +100,7 @@ TEST_CASE("a pipe without a reader loses lines and harms nobody") {
 }
 
 TEST_CASE("a file that was moved is made anew") {
-  Scratch scratch;
+  ScratchDirectory scratch;
   std::string error;
   const auto file = LineOutput::file(scratch / "access.log", error);
   REQUIRE_MESSAGE(file != nullptr, error);
@@ -112,7 +112,7 @@ TEST_CASE("a file that was moved is made anew") {
 }
 
 TEST_CASE("a moved file is written on while no new one can be made") {
-  Scratch scratch;
+  ScratchDirectory scratch;
   std::filesystem::create_directory(scratch / "log");
   std::string error;
   const auto file = LineOutput::file(scratch / "log/access.log", error);
@@ -130,7 +130,7 @@ TEST_CASE("a full disk loses lines") {
 }
 
 TEST_CASE("a file that cannot be opened is told with its name and the reason") {
-  Scratch scratch;
+  ScratchDirectory scratch;
   std::string error;
   CHECK(LineOutput::file(scratch / "no/access.log", error) == nullptr);
   CHECK(error == scratch / "no/access.log" + " cannot be written: No such file or directory");

@@ -6,27 +6,10 @@
 #include <fstream>
 
 #include "support.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 namespace smg {
 namespace {
-
-// A directory of its own, gone at the end of the test.
-class Directory {
- public:
-  Directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "smg-config-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  std::string operator/(const char* name) const { return (path_ / name).string(); }
-  std::string text() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 Result<Draft> read(const ParsedCommand& parsed) {
   const auto text = read_file(parsed);
@@ -42,7 +25,7 @@ std::string read_verdict(const std::string& file) {
 }
 
 TEST_CASE("a file is read from the disk") {
-  const Directory directory;
+  const test::ScratchDirectory directory;
   const std::string file = directory / "smg.toml";
   std::ofstream(file) << "[server]\nport = 81\n";
   ParsedCommand parsed;
@@ -53,11 +36,11 @@ TEST_CASE("a file is read from the disk") {
 }
 
 TEST_CASE("a missing file, a directory and an unreadable file are told apart") {
-  const Directory directory;
+  const test::ScratchDirectory directory;
   const std::string missing = directory / "missing.toml";
   CHECK(read_verdict(missing) == missing + ": No such file or directory\n");
-  CHECK(read_verdict(directory.text()) ==
-        directory.text() + ": is a directory, must be a TOML file\n");
+  CHECK(read_verdict(directory.path().string()) ==
+        directory.path().string() + ": is a directory, must be a TOML file\n");
   const std::string closed = directory / "closed.toml";
   std::ofstream(closed) << "";
   std::filesystem::permissions(closed, std::filesystem::perms::none);

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "support.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 namespace smg {
 namespace {
@@ -107,18 +108,13 @@ TEST_CASE("5.1.7 a rate is not negative") {
         "x.toml:2: [admission] rate_limit_tokens_per_second = -1: must be from 0 to 1000000000\n");
 }
 
-// A directory for files of the tables, which goes with it.
 struct Folder {
-  Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "smg-tables-XXXXXX";
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
   std::string write(const std::string& name, std::string_view text) const {
-    std::ofstream(path / name) << text;
-    return path / name;
+    std::ofstream(scratch / name) << text;
+    return scratch / name;
   }
-  std::filesystem::path path;
+  test::ScratchDirectory scratch;
+  const std::filesystem::path& path = scratch.path();
 };
 
 TEST_CASE_FIXTURE(Folder, "5.2.2 a file of its own has the same tables at its top") {

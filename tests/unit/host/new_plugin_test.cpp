@@ -1,5 +1,6 @@
 // `smg plugins new`, on templates made up here.
 #include "host/new_plugin.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -16,18 +17,12 @@ namespace fs = std::filesystem;
 class Prefix {
  public:
   Prefix() {
-    std::string name = (fs::temp_directory_path() / "smg-new-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    root_ = name;
     const fs::path templates = root_ / "share/smg/sdk/templates";
     fs::create_directories(templates / "policy-cpp/src");
     fs::create_directories(templates / "monitor-c");
     std::ofstream(templates / "policy-cpp/CMakeLists.txt") << "my_plugin(my_plugin)\n";
     std::ofstream(templates / "policy-cpp/src/plugin.cpp") << "\"my_plugin my-plugin\"\n";
   }
-  ~Prefix() { fs::remove_all(root_); }
-  Prefix(const Prefix&) = delete;
-  Prefix& operator=(const Prefix&) = delete;
 
   // What comes back, or what is wrong.
   std::string write(const NewPlugin& wish) const {
@@ -43,7 +38,8 @@ class Prefix {
   }
 
  private:
-  fs::path root_;
+  const test::ScratchDirectory scratch_;
+  const fs::path& root_ = scratch_.path();
 };
 
 TEST_CASE("a new plugin is the template under another name") {

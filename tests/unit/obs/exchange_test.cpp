@@ -14,6 +14,7 @@
 #include "host/plugin/smoke_test.hpp"
 #include "host/plugin/state_handover.hpp"
 #include "smg/handover.h"
+#include "tests/support/scratch_directory.hpp"
 
 namespace fs = std::filesystem;
 using namespace smg;
@@ -26,14 +27,8 @@ std::string image_of(const std::string& name) {
 }
 
 struct Place {
-  Place() {
-    std::string name = (fs::temp_directory_path() / "smg-exchange-test-XXXXXX").string();
-    dir = ::mkdtemp(name.data());
-  }
-  ~Place() { fs::remove_all(dir); }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  fs::path dir;
+  const test::ScratchDirectory scratch;
+  const fs::path& dir = scratch.path();
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "host/plugin/descriptor_check.hpp"
 #include "host/plugin/registry.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 namespace fs = std::filesystem;
 using smg::PluginRegistry;
@@ -26,20 +27,12 @@ std::string content_of(const std::string& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// A directory of its own for run directories and files, gone with the test.
+// A place for run directories and files.
 struct Fixture {
   Fixture() {
-    std::string name = (fs::temp_directory_path() / "smg-obs-test-XXXXXX").string();
-    dir = ::mkdtemp(name.data());
     run_dir = RunDir::make(dir / "run", error);
     REQUIRE_MESSAGE(run_dir != nullptr, error);
   }
-  ~Fixture() {
-    run_dir.reset();
-    fs::remove_all(dir);
-  }
-  Fixture(const Fixture&) = delete;
-  Fixture& operator=(const Fixture&) = delete;
 
   std::string write(const std::string& name, const std::string& content) const {
     std::ofstream(dir / name, std::ios::binary) << content;
@@ -51,7 +44,8 @@ struct Fixture {
   }
 
   std::string error;
-  fs::path dir;
+  const smg::test::ScratchDirectory scratch;
+  const fs::path& dir = scratch.path();
   std::unique_ptr<RunDir> run_dir;
 };
 

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "fixture.hpp"
+#include "tests/support/scratch_directory.hpp"
 
 using namespace smg::test;
 namespace fs = std::filesystem;
@@ -35,13 +36,9 @@ struct Captured {
 // A pair of files that the test replaces.
 struct Place {
   Place() {
-    std::string name = (fs::temp_directory_path() / "smg-pair-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    directory = name;
     put_certificate("a");
     put_key("a");
   }
-  ~Place() { fs::remove_all(directory); }
   void put_certificate(const std::string& name) const {
     put(certificates().certificate(name), "tls.crt");
   }
@@ -53,7 +50,8 @@ struct Place {
   smg::Tls files(const std::string& client_ca = {}) const {
     return {(directory / "tls.crt").string(), (directory / "tls.key").string(), client_ca};
   }
-  fs::path directory;
+  const smg::test::ScratchDirectory scratch;
+  const fs::path& directory = scratch.path();
 };
 
 struct Rotating : Captured, Place, Gauges {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "fixture.hpp"
+#include "scratch_directory.hpp"
 #include "tls_fixture.hpp"
 
 using namespace smg::test;
@@ -45,18 +46,13 @@ ScriptedServer::Script once() {
 
 // Files that the test replaces.
 struct Place {
-  Place() {
-    std::string name = (fs::temp_directory_path() / "smg-worker-tls-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    directory = name;
-  }
-  ~Place() { fs::remove_all(directory); }
   std::string put(const std::string& from, const std::string& to) const {
     fs::copy_file(from, directory / "new", fs::copy_options::overwrite_existing);
     fs::rename(directory / "new", directory / to);
     return (directory / to).string();
   }
-  fs::path directory;
+  const smg::test::ScratchDirectory scratch;
+  const fs::path& directory = scratch.path();
 };
 
 }  // namespace
