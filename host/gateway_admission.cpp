@@ -31,6 +31,7 @@ void Gateway::tick_admission() {
 }
 
 void Gateway::count_capacity() {
+  if (!config_.priority_scheduler.enabled) return;  // nobody else asks
   FleetCapacity fleet;
   for (const auto& worker : registry_->snapshot()->workers) {
     if ((worker->state() & SMG_STATE_STATUS_MASK) != SMG_STATUS_READY) continue;

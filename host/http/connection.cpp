@@ -168,11 +168,8 @@ std::size_t Connection::parse(const char* data, std::size_t size) {
 
 void Connection::finish_request() {
   if (!in_request_) return;
-  in_request_ = false;
-  record(refused_ ? AccessEnd::refused : AccessEnd::complete);
+  leave_request(refused_ ? AccessEnd::refused : AccessEnd::complete);
   if (ticket_ != nullptr) ticket_->leave(env_.loop.now());
-  env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
-  env_.routing.families.http_connections_active.add(-1);
   phase_ = Phase::idle;
   if (!keep_alive_) {
     if (env_.is_corked(this)) env_.uncork();
@@ -267,13 +264,10 @@ void Connection::close_now() {
   if (ticket_ != nullptr) std::exchange(ticket_, nullptr)->abandon(env_.loop.now());
   ControlPlane::forget(verdict_);
   if (in_request_) {
-    in_request_ = false;
     // After an early answer only the rest of a body was waited for.
-    record(replied_ ? (refused_ ? AccessEnd::refused : AccessEnd::complete)
-           : cut_   ? AccessEnd::cut
-                    : AccessEnd::client_gone);
-    env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
-    env_.routing.families.http_connections_active.add(-1);
+    leave_request(replied_ ? (refused_ ? AccessEnd::refused : AccessEnd::complete)
+                  : cut_   ? AccessEnd::cut
+                           : AccessEnd::client_gone);
   }
   env_.loop.clear_timer(&timer_);
   env_.loop.unwatch(this);

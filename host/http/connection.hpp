@@ -106,6 +106,8 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   // waiting: the request is to be parked; refused: the client has its answer.
   enum class Gate : std::uint8_t { open, waiting, refused };
 
+  void enter_request();
+  void leave_request(AccessEnd end);
   void begin_request(const http1::RequestHead& head);
   void note_head(const http1::RequestHead& head, HeadFacts& facts);
   void open_request(const http1::RequestHead& head, const HeadFacts& facts);

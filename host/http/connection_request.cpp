@@ -44,12 +44,34 @@ bool is_request_id_extension(std::string_view name) {
 
 }  // namespace
 
-void Connection::begin_request(const http1::RequestHead& head) {
-  phase_ = Phase::body;
+// Nothing of the last request is left over.
+void Connection::enter_request() {
   in_request_ = true;
   env_.shared.busy.fetch_add(1, std::memory_order_relaxed);
   env_.routing.families.http_connections_active.add(1);
   started_ = env_.loop.now();
+  route_ = nullptr;
+  head_only_ = replied_ = data_begun_ = making_room_ = refused_ = cut_ = false;
+  status_ = 0;
+  error_ = {};
+  request_id_.clear();
+  cors_.clear();
+  method_.clear();
+  path_.clear();
+  worker_.clear();
+  tenant_.clear();
+}
+
+void Connection::leave_request(AccessEnd end) {
+  in_request_ = false;
+  record(end);
+  env_.shared.busy.fetch_sub(1, std::memory_order_relaxed);
+  env_.routing.families.http_connections_active.add(-1);
+}
+
+void Connection::begin_request(const http1::RequestHead& head) {
+  phase_ = Phase::body;
+  enter_request();
   http10_ = head.http10;
   keep_alive_ = head.keep_alive && !draining_ && !excess_ &&
                 !env_.shared.draining.load(std::memory_order_relaxed);
@@ -58,12 +80,7 @@ void Connection::begin_request(const http1::RequestHead& head) {
   expects_continue_ = head.expect_continue && head.has_body();
   announced_ = head.content_length > 0 ? static_cast<std::uint64_t>(head.content_length) : 0;
   discardable_ = !head.chunked && !expects_continue_ && announced_ <= kDiscardedBody;
-  replied_ = data_begun_ = making_room_ = refused_ = cut_ = false;
-  status_ = 0;
   method_.assign(head.method);
-  worker_.clear();
-  error_ = {};
-  tenant_.clear();
   HeadFacts facts;
   note_head(head, facts);
   const RouteMatch match = find_route(head.method, facts.path);
@@ -117,10 +134,8 @@ void Connection::note_head(const http1::RequestHead& head, HeadFacts& facts) {
       authorized = true;
     }
   }
-  cors_.clear();
   if (!facts.origin.empty())
     append_cors_headers(cors_, config.server.cors_allowed_origins, facts.origin);
-  request_id_.clear();
   choose_request_id(request_id_, head.fields, config.server.request_id_headers, facts.path,
                     env_.routing.random);
 }
@@ -239,20 +254,8 @@ void Connection::complete_request() {
 
 void Connection::refuse(std::uint32_t status, std::string_view reason) {
   if (!in_request_) {
-    in_request_ = true;
-    env_.shared.busy.fetch_add(1, std::memory_order_relaxed);
-    env_.routing.families.http_connections_active.add(1);
-    started_ = env_.loop.now();
-    route_ = nullptr;
-    head_only_ = false;
-    request_id_.clear();
+    enter_request();
     choose_request_id(request_id_, {}, {}, {}, env_.routing.random);
-    method_.clear();
-    path_.clear();
-    worker_.clear();
-    tenant_.clear();
-    error_ = {};
-    cut_ = false;
     env_.routing.families.http_requests.with({"OTHER", "other"}).add();
   }
   drop_request();
