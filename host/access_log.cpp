@@ -83,16 +83,17 @@ void AccessLog::run() {
 }
 
 void AccessLog::write_waiting() {
-  batch_.clear();
   for (const auto& lane : lanes_) {
-    const std::lock_guard lock(lane->mutex_);
-    batch_ += lane->waiting_;
-    lane->waiting_.clear();
-  }
-  if (batch_.empty()) return;
-  for (const auto& output : outputs_) {
-    if (const std::uint64_t lost = output->write(batch_); lost > 0) {
-      dropped_.add(static_cast<double>(lost));
+    batch_.clear();
+    {
+      const std::lock_guard lock(lane->mutex_);
+      batch_.swap(lane->waiting_);
+    }
+    if (batch_.empty()) continue;
+    for (const auto& output : outputs_) {
+      if (const std::uint64_t lost = output->write(batch_); lost > 0) {
+        dropped_.add(static_cast<double>(lost));
+      }
     }
   }
 }

@@ -2,7 +2,7 @@
 // <dir>/access.log.
 //
 // Loops format their lines into a Lane each and go on. A thread of its own takes the lines of all
-// lanes at once, 32 KiB or 100 ms after the last time, and writes them. Where an output does not
+// lanes at once, 128 KiB or 100 ms after the last time, and writes them. Where an output does not
 // take them, lines are dropped and counted: neither a loop nor the end of the process waits for a
 // reader. A file that was moved away (logrotate) or removed is made anew with the next lines.
 //
@@ -30,7 +30,7 @@ namespace smg {
 
 class AccessLog {
  public:
-  static constexpr std::size_t kWakeAt = 32 * 1024;  // bytes of a lane that the writer gets at once
+  static constexpr std::size_t kWakeAt = 128 * 1024;  // bytes of a lane that the writer gets at once
   static constexpr std::size_t kMostWaiting = 1
                                               << 20;  // bytes of a lane above which lines are lost
 
