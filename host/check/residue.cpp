@@ -7,7 +7,8 @@
 #include <fstream>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#include <sanitizer/allocator_interface.h>
+// Its header is not among those that Debian's gcc brings.
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes();
 #endif
 
 namespace smg::check {
