@@ -30,7 +30,8 @@ namespace smg {
 
 class AccessLog {
  public:
-  static constexpr std::size_t kWakeAt = 128 * 1024;  // bytes of a lane that the writer gets at once
+  static constexpr std::size_t kWakeAt =
+      128 * 1024;  // bytes of a lane that the writer gets at once
   static constexpr std::size_t kMostWaiting = 1
                                               << 20;  // bytes of a lane above which lines are lost
 
