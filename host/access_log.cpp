@@ -82,18 +82,21 @@ void AccessLog::run() {
   }
 }
 
+// All lanes in one call of an output, so that its patience is asked for once.
 void AccessLog::write_waiting() {
+  batch_.clear();
   for (const auto& lane : lanes_) {
-    batch_.clear();
+    taken_.clear();
     {
       const std::lock_guard lock(lane->mutex_);
-      batch_.swap(lane->waiting_);
+      taken_.swap(lane->waiting_);
     }
-    if (batch_.empty()) continue;
-    for (const auto& output : outputs_) {
-      if (const std::uint64_t lost = output->write(batch_); lost > 0) {
-        dropped_.add(static_cast<double>(lost));
-      }
+    batch_ += taken_;
+  }
+  if (batch_.empty()) return;
+  for (const auto& output : outputs_) {
+    if (const std::uint64_t lost = output->write(batch_); lost > 0) {
+      dropped_.add(static_cast<double>(lost));
     }
   }
 }

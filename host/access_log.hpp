@@ -30,10 +30,9 @@ namespace smg {
 
 class AccessLog {
  public:
-  static constexpr std::size_t kWakeAt =
-      128 * 1024;  // bytes of a lane that the writer gets at once
-  static constexpr std::size_t kMostWaiting = 1
-                                              << 20;  // bytes of a lane above which lines are lost
+  // Bytes of a lane that wake the writer, and above which lines are lost.
+  static constexpr std::size_t kWakeAt = 128 * 1024;
+  static constexpr std::size_t kMostWaiting = 1024 * 1024;
 
   // One loop's; record() on that loop only.
   class Lane {
@@ -71,7 +70,8 @@ class AccessLog {
   std::string file_;  // empty: none
   std::vector<std::unique_ptr<LineOutput>> outputs_;
   Series dropped_;
-  std::string batch_;  // of the writer
+  std::string batch_;  // of the writer, as taken_
+  std::string taken_;  // from a lane
   std::mutex mutex_;   // of what follows
   std::condition_variable due_;
   bool is_due_ = false;
