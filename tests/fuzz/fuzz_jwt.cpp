@@ -12,25 +12,14 @@
 #include "host/auth/jwt.hpp"
 #include "host/auth/jwt_rules.hpp"
 #include "host/auth/strict_json.hpp"
+#include "tests/support/base64url.hpp"
 
 namespace {
 
+using smg::test::base64url;
+
 void require(bool holds) {
   if (!holds) std::abort();
-}
-
-std::string encode(std::string_view bytes) {
-  constexpr std::string_view kLetters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string out;
-  unsigned bits = 0;
-  unsigned count = 0;
-  for (const char c : bytes) {
-    bits = bits << 8 | static_cast<unsigned char>(c);
-    for (count += 8; count >= 6; count -= 6) out += kLetters[bits >> (count - 6) & 63];
-  }
-  if (count > 0) out += kLetters[bits << (6 - count) & 63];
-  return out;
 }
 
 void check_claims(const boost::json::object& claims) {
@@ -62,7 +51,7 @@ void check_token(std::string_view token) {
   require(!jwt->kid.empty() && !jwt->signature.empty());
   require(token.starts_with(jwt->signed_part));
   // There is one text for a value: what was read can be written again.
-  require(token.substr(jwt->signed_part.size() + 1) == encode(jwt->signature));
+  require(token.substr(jwt->signed_part.size() + 1) == base64url(jwt->signature));
   check_claims(jwt->claims);
 }
 
@@ -90,9 +79,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (*data) {
     case 'p':
       if (second == input.npos) break;
-      check_token(encode(input.substr(0, first)) + "." +
-                  encode(input.substr(first + 1, second - first - 1)) + "." +
-                  encode(input.substr(second + 1)));
+      check_token(base64url(input.substr(0, first)) + "." +
+                  base64url(input.substr(first + 1, second - first - 1)) + "." +
+                  base64url(input.substr(second + 1)));
       break;
     case 'c':
       if (const auto claims = smg::parse_strict_object(input, reason)) check_claims(*claims);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "host/metrics/families.hpp"
-#include "scratch.hpp"
+#include "outputs.hpp"
 #include "tests/support/wait.hpp"
 
 using namespace smg;

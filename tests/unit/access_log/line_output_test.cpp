@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "scratch.hpp"
+#include "outputs.hpp"
 
 using namespace smg;
 using test::Pipe;

@@ -38,20 +38,6 @@ const EVP_MD* digest(std::string_view alg) {
 
 }  // namespace
 
-std::string base64url(std::string_view data) {
-  constexpr std::string_view kLetters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string out;
-  unsigned bits = 0;
-  int count = 0;
-  for (const char c : data) {
-    bits = bits << 8 | static_cast<unsigned char>(c);
-    for (count += 8; count >= 6; count -= 6) out += kLetters[bits >> (count - 6) & 63];
-  }
-  if (count > 0) out += kLetters[bits << (6 - count) & 63];
-  return out;
-}
-
 Signer::Signer(std::string_view type, unsigned bits)
     : key_(type == "RSA" ? EVP_RSA_gen(bits) : EVP_EC_gen(std::string(type).c_str()),
            EVP_PKEY_free),

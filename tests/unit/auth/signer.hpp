@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace smg::test {
+#include "tests/support/base64url.hpp"
 
-std::string base64url(std::string_view bytes);
+namespace smg::test {
 
 class Signer {
  public:

@@ -1,12 +1,12 @@
 // `smg plugins new`, on templates made up here.
 #include "host/new_plugin.hpp"
-#include "tests/support/scratch_directory.hpp"
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
 #include <fstream>
 #include <iterator>
+
+#include "tests/support/scratch_directory.hpp"
 
 namespace smg {
 namespace {

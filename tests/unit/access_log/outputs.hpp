@@ -1,4 +1,4 @@
-// What a file of a test holds, and a pipe whose ends a test holds.
+// Where a test lets lines go: a file that it reads, and a pipe whose ends it holds.
 #pragma once
 
 #include <doctest/doctest.h>
