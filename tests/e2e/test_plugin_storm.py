@@ -35,19 +35,25 @@ class Load:
         return json.loads(out)
 
 
-def held(running):
-    """What a process must not pile up: descriptors, threads, mapped files."""
-    maps = pathlib.Path(f"/proc/{running.process.pid}/maps").read_text().splitlines()
-    return running.descriptors(), running.threads(), sum(1 for line in maps if ".so" in line)
+def libraries(running):
+    """The mappings of shared objects, and the plugins' own files among them."""
+    lines = pathlib.Path(f"/proc/{running.process.pid}/maps").read_text().splitlines()
+    mapped = [line.split(maxsplit=5)[5] for line in lines if ".so" in line]
+    return mapped, {file for file in mapped if "/smg-plugins-" in file}
 
 
 def settled(running):
-    """The same once every replaced instance is gone and every replaced library is closed."""
+    """What a process must not pile up: descriptors, threads, mapped files; once every replaced instance is gone and
+    its library, which goes a moment later, is closed."""
     def quiet():
         plugins = json.loads(running.get("/plugins")[2])["plugins"]
-        return all(not entry["draining"] for entry in plugins) and held(running)
+        mapped, copies = libraries(running)
+        in_service = {entry["path"] for entry in plugins}
+        if len(copies) != len(in_service) or any(entry["draining"] for entry in plugins):
+            return None
+        return running.descriptors(), running.threads(), len(mapped)
 
-    return wait_for(quiet, "replaced instances to go", 60 * SLOW)
+    return wait_for(quiet, "replaced instances and libraries to go", 60 * SLOW)
 
 
 def test_reloads_of_every_kind_lose_no_request_and_leave_nothing_behind():
