@@ -13,15 +13,16 @@ namespace smg {
 void Jwks::find(std::string kid, std::string alg, Found found) {
   Waiter waiter{std::move(kid), std::move(alg), std::move(found)};
   const auto is_fresh = [&] { return keys_ && hooks_.now() - fetched_ < kFresh; };
-  if (!fetching_ && !(is_fresh() && has(waiter.kid)) && may_fetch()) fetch();
+  if (fetch_.expired() && !(is_fresh() && has(waiter.kid)) && may_fetch()) fetch();
+  const Waiters waiters = fetch_.lock();
   // While the issuer does not answer, nobody waits for it who can do without.
   const bool usable = has(waiter.kid) && (is_fresh() || !failure_.empty());
-  if (usable || !fetching_) return answer(waiter);
-  waiters_.push_back(std::move(waiter));
+  if (usable || waiters == nullptr) return answer(waiter);
+  waiters->push_back(std::move(waiter));
 }
 
 void Jwks::prepare() {
-  if (!keys_ && !fetching_ && may_fetch()) fetch();
+  if (!keys_ && fetch_.expired() && may_fetch()) fetch();
 }
 
 bool Jwks::has(std::string_view kid) const {
@@ -53,45 +54,51 @@ bool Jwks::may_fetch() const {
 }
 
 void Jwks::fetch() {
-  fetching_ = true;
+  const Waiters waiters = std::make_shared<std::vector<Waiter>>();
+  fetch_ = waiters;
   tried_ = hooks_.now();
   const auto self = shared_from_this();
   if (!source_.uri.empty()) {
-    hooks_.fetch(source_.uri, [self](const Document& document) { self->received(document); });
+    hooks_.fetch(source_.uri,
+                 [self, waiters](const Document& document) { self->received(document, waiters); });
     return;
   }
   std::string url = source_.issuer;
   while (url.ends_with('/')) url.pop_back();
   url += "/.well-known/openid-configuration";
-  hooks_.fetch(url, [self](const Document& document) { self->discovered(document); });
+  hooks_.fetch(url,
+               [self, waiters](const Document& document) { self->discovered(document, waiters); });
 }
 
-void Jwks::discovered(const Document& document) {
-  if (!document.error.empty()) return fail(document.error);
+void Jwks::discovered(const Document& document, const Waiters& waiters) {
+  if (!document.error.empty()) return fail(document.error, waiters);
   std::string reason;
   const auto object = parse_strict_object(document.body, reason);
-  if (!object) return fail("what it says of itself " + reason);
+  if (!object) return fail("what it says of itself " + reason, waiters);
   const auto* issuer = text_member(*object, "issuer");
   if (issuer == nullptr || std::string_view(issuer->data(), issuer->size()) != source_.issuer) {
     return fail("it calls itself '" +
-                (issuer == nullptr ? "" : printable_text({issuer->data(), issuer->size()})) +
-                "', which is not jwt_issuer to the letter");
+                    (issuer == nullptr ? "" : printable_text({issuer->data(), issuer->size()})) +
+                    "', which is not jwt_issuer to the letter",
+                waiters);
   }
   const auto* uri = text_member(*object, "jwks_uri");
   const std::string where = uri == nullptr ? std::string() : std::string(uri->data(), uri->size());
   const bool safe = where.starts_with("https://");
-  if (!safe && !where.starts_with("http://")) return fail("it names no jwks_uri");
+  if (!safe && !where.starts_with("http://")) return fail("it names no jwks_uri", waiters);
   if (!safe && source_.issuer.starts_with("https://")) {
-    return fail("its jwks_uri is not https://, which the issuer is");
+    return fail("its jwks_uri is not https://, which the issuer is", waiters);
   }
-  hooks_.fetch(where, [self = shared_from_this()](const Document& keys) { self->received(keys); });
+  hooks_.fetch(where, [self = shared_from_this(), waiters](const Document& keys) {
+    self->received(keys, waiters);
+  });
 }
 
-void Jwks::received(const Document& document) {
-  if (!document.error.empty()) return fail(document.error);
+void Jwks::received(const Document& document, const Waiters& waiters) {
+  if (!document.error.empty()) return fail(document.error, waiters);
   std::string reason;
   auto keys = parse_key_set(document.body, reason);
-  if (!keys) return fail("its key set " + reason);
+  if (!keys) return fail("its key set " + reason, waiters);
   if (keys->empty()) {
     spdlog::warn("the key set of {} has no key that can verify a token", source_.issuer);
   }
@@ -103,10 +110,10 @@ void Jwks::received(const Document& document) {
   failure_.clear();
   down_.store(false, std::memory_order_relaxed);
   hooks_.succeeded.add();
-  settle();
+  settle(waiters);
 }
 
-void Jwks::fail(std::string reason) {
+void Jwks::fail(std::string reason, const Waiters& waiters) {
   failure_ = std::move(reason);
   hooks_.failed.add();
   if (keys_) {
@@ -119,12 +126,12 @@ void Jwks::fail(std::string reason) {
         "take auth.api_key, if there is one",
         source_.issuer, failure_);
   }
-  settle();
+  settle(waiters);
 }
 
-void Jwks::settle() {
-  fetching_ = false;
-  for (const auto& waiter : std::exchange(waiters_, {})) answer(waiter);
+void Jwks::settle(const Waiters& waiters) {
+  fetch_.reset();
+  for (const auto& waiter : std::exchange(*waiters, {})) answer(waiter);
 }
 
 }  // namespace smg

@@ -64,16 +64,19 @@ class Jwks : public std::enable_shared_from_this<Jwks> {
     std::string kid, alg;
     Found found;
   };
+  // A fetch owns those who wait for it: what they keep may keep this, and a fetch that is dropped
+  // lets go of both.
+  using Waiters = std::shared_ptr<std::vector<Waiter>>;
 
   bool has(std::string_view kid) const;
   const PublicKey* look_up(std::string_view kid, std::string_view alg) const;
   void answer(const Waiter& waiter) const;
   bool may_fetch() const;
   void fetch();
-  void discovered(const Document& document);
-  void received(const Document& document);
-  void fail(std::string reason);
-  void settle();
+  void discovered(const Document& document, const Waiters& waiters);
+  void received(const Document& document, const Waiters& waiters);
+  void fail(std::string reason, const Waiters& waiters);
+  void settle(const Waiters& waiters);
 
   const Source source_;
   const Hooks hooks_;
@@ -81,8 +84,7 @@ class Jwks : public std::enable_shared_from_this<Jwks> {
   std::string failure_;  // of the last fetch
   std::uint64_t fetched_ = 0;
   std::optional<std::uint64_t> tried_;
-  bool fetching_ = false;
-  std::vector<Waiter> waiters_;
+  std::weak_ptr<std::vector<Waiter>> fetch_;  // empty: nothing is being fetched
   std::atomic<bool> down_{false};
 };
 
