@@ -1,5 +1,6 @@
 #include "host/access_line.hpp"
 
+#include <limits.h>
 #include <time.h>
 
 #include <array>
@@ -25,9 +26,9 @@ std::string_view name_of(AccessEnd end) {
   }
 }
 
-// Room for the longest line there can be: every byte of every value escaped.
-constexpr std::size_t kLongestLine =
-    6 * (AccessLine::kLongestPath + 8 * AccessLine::kLongestValue) + 1024;
+// Room for the longest line there can be: the path, eight values, and what stands around them.
+constexpr std::size_t kLongestLine = AccessLine::kLongestPath + 8 * AccessLine::kLongestValue + 768;
+static_assert(kLongestLine <= PIPE_BUF);
 
 // Writes on in a line's buffer. Names are literals, so that they are copied without a call.
 class Cursor {
@@ -100,17 +101,19 @@ struct TextFields {
     out.put("=");
     return out;
   }
-  void value(std::string_view value, bool cut) {
+  void value(std::string_view value, std::size_t longest) {
     constexpr std::string_view kHex = "0123456789abcdef";
-    for (;;) {
-      const std::size_t run = out.plain(value, '!');
-      if (run == value.size()) break;
-      const auto byte = static_cast<unsigned char>(value[run]);
+    for (const char* const end = out.at() + longest;;) {
+      const auto room = static_cast<std::size_t>(end - out.at());
+      value.remove_prefix(out.plain(value.substr(0, room), '!'));
+      if (value.empty()) return;
+      if (end - out.at() < 4) break;
+      const auto byte = static_cast<unsigned char>(value[0]);
       const char escape[] = {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
       out.put({escape, sizeof escape});
-      value.remove_prefix(run + 1);
+      value.remove_prefix(1);
     }
-    if (cut) out.put("...");
+    out.put("...");
   }
 };
 
@@ -125,15 +128,29 @@ struct JsonFields {
     out.put("\":");
     return out;
   }
-  void value(std::string_view value, bool cut) {
+  void value(std::string_view value, std::size_t longest) {
     out.put("\"");
-    if (const std::size_t run = out.plain(value, ' '); run < value.size()) {
-      std::string quoted;
-      append_quoted(quoted, valid_utf8(value.substr(run)));
-      out.put(std::string_view(quoted).substr(1, quoted.size() - 2));
+    const std::size_t run = out.plain(value.substr(0, longest), ' ');
+    if (run < value.size()) put_quoted(value.substr(run), longest - run);
+    out.put("\"");
+  }
+
+ private:
+  // Character by character, since some need six bytes; such values are rare.
+  void put_quoted(std::string_view value, std::size_t room) {
+    const bool cut = value.size() > room;
+    const std::string clean = valid_utf8(value.substr(0, room));
+    std::string quoted;
+    for (std::size_t at = 0, size = 0; at < clean.size(); at += size) {
+      for (size = 1; at + size < clean.size() && (clean[at + size] & 0xc0) == 0x80;) ++size;
+      quoted.clear();
+      append_quoted(quoted, clean.substr(at, size));
+      const auto inner = std::string_view(quoted).substr(1, quoted.size() - 2);
+      if (inner.size() > room) return out.put("...");
+      out.put(inner);
+      room -= inner.size();
     }
     if (cut) out.put("...");
-    out.put("\"");
   }
 };
 
@@ -143,7 +160,7 @@ void put_fields(Fields fields, const AccessEntry& entry) {
                         std::size_t longest = AccessLine::kLongestValue) {
     if (value.empty()) return;
     fields.name(name);
-    fields.value(value.substr(0, longest), value.size() > longest);
+    fields.value(value, longest);
   };
   text("client", entry.client);
   text("method", entry.method);

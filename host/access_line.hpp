@@ -38,7 +38,9 @@ struct AccessEntry {
 
 class AccessLine {
  public:
-  static constexpr std::size_t kLongestPath = 1024;  // longer ones are cut, and end in "..."
+  // As written, escapes included; what is longer is cut, and ends in "...". So a line is never
+  // longer than what a pipe takes in one piece (PIPE_BUF).
+  static constexpr std::size_t kLongestPath = 1024;
   static constexpr std::size_t kLongestValue = 256;
 
   explicit AccessLine(bool json) : json_(json) {}

@@ -136,6 +136,7 @@ class Connection final : public Client, private AdmissionTicket::Holder, private
   void reply_text(std::uint32_t status, std::string_view text, bool close = false);
   // A line in the access log, if there is one.
   void record(AccessEnd end);
+  // What such a line says of the answer; status 0: there is none, or none any more.
   void begin_record(std::uint32_t status, std::string_view worker, std::string_view error);
   void count_head(std::uint32_t status, std::string_view error_code);
   ReplyContext reply_context();

@@ -59,7 +59,6 @@ void Connection::begin_record(std::uint32_t status, std::string_view worker,
 void Connection::record(AccessEnd end) {
   if (!env_.config().log.access) return;
   const std::uint64_t now = env_.loop.now();
-  const bool routed = route_ != nullptr && route_->action == Action::relay;
   env_.shared.access_log.lane(env_.loop.index())
       .record({.request_id = request_id_,
                .client = peer_,
@@ -70,7 +69,7 @@ void Connection::record(AccessEnd end) {
                .duration = now - started_,
                .first_byte = status_ == 0 ? 0 : head_at_ - started_,
                .worker = worker_,
-               .model = routed ? exchange_.model() : std::string_view{},
+               .model = exchange_.model(),
                .tenant = tenant_,
                .error_code = error_,
                .end = end});
@@ -147,7 +146,7 @@ void Connection::watch_backlog() {
 }
 
 void Connection::take_back_response() {
-  status_ = 0;
+  begin_record(0, {}, {});
   held_ = false;
   relaying_ = false;
   env_.forget(this);

@@ -52,13 +52,12 @@ void Connection::enter_request() {
   started_ = env_.loop.now();
   route_ = nullptr;
   head_only_ = replied_ = data_begun_ = making_room_ = refused_ = cut_ = false;
-  status_ = 0;
-  error_ = {};
+  begin_record(0, {}, {});
+  exchange_.forget_model();
   request_id_.clear();
   cors_.clear();
   method_.clear();
   path_.clear();
-  worker_.clear();
   tenant_.clear();
 }
 

@@ -29,7 +29,6 @@ void Exchange::open(Client& client, const Route& route) {
   route_ = &route;
   buffer_ = state_.take_buffer();
   started_ = state_.loop.now();
-  model_.clear();
   attempts_ = 0;
   status_ = 0;
   streaming_ = head_sent_ = held_ = paused_ = submitted_ = dropping_ = false;

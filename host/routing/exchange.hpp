@@ -35,8 +35,9 @@ class Exchange final : public StreamEvents {
   // Begins a new request. REQUIRES: the last one has ended.
   void open(Client& client, const Route& route);
   RequestBuffer& buffer() { return *buffer_; }
-  // Of the request that was opened last, canonical; empty: not known (yet).
+  // Canonical; empty: not known. Kept beyond the end of the request, until it is to be forgotten.
   const std::string& model() const { return model_; }
+  void forget_model() { model_.clear(); }
   // The request is there in full, its headers sealed. The id must stay as it is until the request
   // ends.
   void submit(std::string_view request_id);

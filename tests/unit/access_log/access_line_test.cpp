@@ -1,6 +1,7 @@
 #include "host/access_line.hpp"
 
 #include <doctest/doctest.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -149,4 +150,32 @@ TEST_CASE("long values are cut") {
   CHECK(object(entry).at("path").as_string() == path + "...");
   CHECK(object(entry).at("request_id").as_string() == id + "...");
   CHECK(line(entry).ends_with(" request_id=" + id + "...\n"));
+}
+
+TEST_CASE("whatever a client sends, a line goes into a pipe in one piece") {
+  for (const std::string value : {"\"", "\x01", "\x7f", "\xff", "\xc3\xa4", "x"}) {
+    std::string longer;
+    while (longer.size() < 2 * AccessLine::kLongestPath) longer += value;
+    AccessEntry entry = full();
+    for (auto* field : {&entry.request_id, &entry.client, &entry.method, &entry.path, &entry.worker,
+                        &entry.model, &entry.tenant, &entry.error_code}) {
+      *field = longer;
+    }
+    entry.bytes_sent = entry.duration = entry.first_byte = UINT64_MAX;
+    entry.status = UINT32_MAX;
+    CHECK(line(entry).size() <= PIPE_BUF);
+    CHECK(line(entry, true).size() <= PIPE_BUF);
+    CHECK(line(entry).ends_with("...\n"));
+    CHECK(object(entry).at("path").as_string().ends_with("..."));
+  }
+}
+
+TEST_CASE("an escape is written whole or not at all") {
+  AccessEntry entry;
+  const std::string id = std::string(AccessLine::kLongestValue - 3, 'i') + "\x01";
+  entry.request_id = id;
+  CHECK(line(entry).ends_with(" request_id=" + id.substr(0, id.size() - 1) + "...\n"));
+  CHECK(object(entry).at("request_id").as_string() == id.substr(0, id.size() - 1) + "...");
+  entry.request_id = std::string_view(id).substr(1);
+  CHECK(line(entry).ends_with("i\\x01\n"));
 }
