@@ -78,12 +78,13 @@ void AccessLog::run() {
       is_due_ = false;
       last = stopping_;
     }
-    write_waiting();
+    // What waits for one output is not written to the other, and lanes fill up meanwhile.
+    write_waiting(last || outputs_.size() == 1 ? LineOutput::kPatience : kInterval);
   }
 }
 
 // All lanes in one call of an output, so that its patience is asked for once.
-void AccessLog::write_waiting() {
+void AccessLog::write_waiting(std::chrono::milliseconds patience) {
   batch_.clear();
   for (const auto& lane : lanes_) {
     taken_.clear();
@@ -95,7 +96,7 @@ void AccessLog::write_waiting() {
   }
   if (batch_.empty()) return;
   for (const auto& output : outputs_) {
-    if (const std::uint64_t lost = output->write(batch_); lost > 0) {
+    if (const std::uint64_t lost = output->write(batch_, patience); lost > 0) {
       dropped_.add(static_cast<double>(lost));
     }
   }

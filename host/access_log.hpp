@@ -4,7 +4,8 @@
 // Loops format their lines into a Lane each and go on. A thread of its own takes the lines of all
 // lanes at once, 128 KiB or 100 ms after the last time, and writes them. Where an output does not
 // take them, lines are dropped and counted: neither a loop nor the end of the process waits for a
-// reader. A file that was moved away (logrotate) or removed is made anew with the next lines.
+// reader, and the file hardly does for one of standard output. A file that was moved away
+// (logrotate) or removed is made anew with the next lines.
 //
 // A line never has a header's value other than the request id, and never a query string.
 //
@@ -13,6 +14,7 @@
 //   log.lane(i).record(entry);                  // on loop i, once a request, if [log] access
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -64,7 +66,7 @@ class AccessLog {
  private:
   void wake();
   void run();
-  void write_waiting();
+  void write_waiting(std::chrono::milliseconds patience);
 
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::string file_;  // empty: none

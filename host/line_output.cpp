@@ -93,16 +93,18 @@ std::int64_t LineOutput::put(std::string_view piece) const {
                  : ::write(fd_, piece.data(), piece.size());
 }
 
-std::uint64_t LineOutput::write(std::string_view lines) {
+std::uint64_t LineOutput::write(std::string_view lines, std::chrono::milliseconds patience) {
   if (!path_.empty()) follow_name();
-  const auto until = Clock::now() + std::chrono::milliseconds(kPatience);
+  const auto until = Clock::now() + patience;
   std::string_view piece;
   while (!lines.empty()) {
     if (piece.empty()) piece = regular_ ? lines : next_piece(lines);
     const bool ready = is_ready(until);
     if (ready && cut_) cut_ = put("\n") != 1;
     const std::int64_t count = ready ? put(piece) : -1;
-    if (ready && count < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) continue;
+    const bool again = count < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK);
+    if (ready && again && !stuck_ && Clock::now() < until)
+      continue;  // a terminal may change its mind
     if (count <= 0) {
       stuck_ = true;
       return count_lines(lines);

@@ -15,7 +15,7 @@ namespace smg {
 
 class LineOutput {
  public:
-  static constexpr int kPatience = 1000;  // ms that a call of write() takes at most
+  static constexpr std::chrono::milliseconds kPatience{1000};
 
   // For standard output and the like; the caller keeps `fd`.
   static std::unique_ptr<LineOutput> of(int fd);
@@ -26,8 +26,9 @@ class LineOutput {
   LineOutput& operator=(const LineOutput&) = delete;
 
   // Whole lines, with their ends. Returns how many were lost: those that the descriptor has not
-  // taken within kPatience, and all that it does not take at once from then on until it takes some.
-  std::uint64_t write(std::string_view lines);
+  // taken within `patience`, and all that it does not take at once from then on until it takes
+  // some.
+  std::uint64_t write(std::string_view lines, std::chrono::milliseconds patience = kPatience);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -4,7 +4,6 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/daily_file_sink.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -51,30 +50,48 @@ class PlainMessage final : public spdlog::custom_flag_formatter {
   }
 };
 
-// Standard output that is no terminal. Where nobody reads it, lines are lost and the process can
-// end all the same.
+// Standard output. Where nobody reads it, a terminal on hold too, lines are lost and the process
+// can end all the same.
 class OutputSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
-    output_->write({line.data(), line.size()});
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    std::string line(text.data(), text.size());
+    if (terminal_ && message.color_range_end > message.color_range_start) {
+      line.insert(message.color_range_end, "\x1b[m");
+      line.insert(message.color_range_start, colour_of(message.level));
+    }
+    output_->write(line);
   }
   void flush_() override {}
 
+  static const char* colour_of(spdlog::level::level_enum level) {
+    if (level >= spdlog::level::err) return "\x1b[31;1m";
+    if (level == spdlog::level::warn) return "\x1b[33;1m";
+    return level == spdlog::level::info ? "\x1b[32m" : "\x1b[36m";
+  }
+
+  const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   const std::unique_ptr<LineOutput> output_ = LineOutput::of(STDOUT_FILENO);
 };
 
-spdlog::sink_ptr standard_output() {
-  if (isatty(STDOUT_FILENO) != 0) return std::make_shared<spdlog::sinks::stdout_color_sink_mt>();
-  return std::make_shared<OutputSink>();
+// What is wrong with the log itself, to standard error, which may be as stuck as the output. On the
+// log's own thread.
+void tell_problems(spdlog::logger& logger) {
+  const std::shared_ptr<LineOutput> output = LineOutput::of(STDERR_FILENO);
+  logger.set_error_handler([output, told = std::string()](const std::string& what) mutable {
+    if (what == told) return;
+    told = what;
+    output->write("smg: the log cannot be written: " + what + "\n");
+  });
 }
 
 }  // namespace
 
 std::string start_logging(const Log& config) {
   spdlog::init_thread_pool(8192, 1);
-  std::vector<spdlog::sink_ptr> sinks{standard_output()};
+  std::vector<spdlog::sink_ptr> sinks{std::make_shared<OutputSink>()};
   if (!config.dir.empty()) {
     try {
       std::filesystem::create_directories(config.dir);
@@ -96,6 +113,7 @@ std::string start_logging(const Log& config) {
   logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(config.level));
   logger->flush_on(spdlog::level::warn);
+  tell_problems(*logger);
   spdlog::set_default_logger(std::move(logger));
   spdlog::flush_every(std::chrono::seconds(1));
   return {};

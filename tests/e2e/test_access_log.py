@@ -1,6 +1,9 @@
 """The access log: one line for every request, whatever became of it, and no line that could do harm."""
+import datetime
+import http.client
 import json
 import os
+import pty
 import re
 import signal
 
@@ -118,3 +121,56 @@ def test_a_standard_output_that_nobody_reads_stops_neither_answers_nor_the_end()
             assert running.process.wait(timeout=20 * SLOW) == 0
         output.close()
         assert unread.read().count(b" access ") > 0
+
+
+def test_a_line_says_nothing_of_the_request_before_it_on_the_connection():
+    with Worker() as worker, Gateway([worker], extra=JSON + KEYS) as running:
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=60 * SLOW)
+
+        def ask(name, **headers):
+            connection.request("POST", "/v1/chat/completions", json.dumps(chat()),
+                               {"content-type": "application/json", "x-request-id": name, **headers})
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status
+
+        known = {"authorization": "Bearer key-acme"}
+        assert ask("known", **known) == 200
+        assert ask("unknown") == 401
+        refused = entry_of(running, request_id="unknown")
+        assert refused["status"] == 401 and not refused.keys() & {"model", "tenant", "worker"}
+
+        assert ask("again", **known) == 200
+        connection.putrequest("POST", "/v1/chat/completions")
+        for name, value in {"content-type": "application/json", "content-length": "100", "x-request-id": "left", **known}.items():
+            connection.putheader(name, value)
+        connection.endheaders(b"{")
+        connection.close()
+        left = entry_of(running, request_id="left")
+        assert left["end"] == "client_gone" and left["bytes"] == 0
+        assert not left.keys() & {"status", "model", "worker"}
+
+
+def test_a_terminal_that_nobody_reads_does_not_hold_up_the_end():
+    master, slave = pty.openpty()
+    with os.fdopen(master, "rb", buffering=0) as screen, os.fdopen(slave, "wb") as output:
+        with Worker() as worker, Gateway([worker], output=output) as running:
+            for _ in range(500):
+                assert running.get("/health")[0] == 200
+            wait_for(lambda: running.metric("smg_access_log_dropped_total"), "lines to be dropped")
+            running.process.send_signal(signal.SIGTERM)
+            assert running.process.wait(timeout=20 * SLOW) == 0
+        assert b"\x1b[32minfo \x1b[m listening on" in screen.read(4096)  # in colour
+
+
+def test_a_full_disk_and_outputs_that_nobody_reads_do_not_hold_up_the_end(tmp_path):
+    today = datetime.date.today()
+    for day in (today, today + datetime.timedelta(days=1)):
+        (tmp_path / f"smg_{day}.log").symlink_to("/dev/full")
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb"), os.fdopen(writer, "wb") as output:
+        with Worker() as worker, Gateway([worker], output=output, extra=f'[log]\ndir = "{tmp_path}"\n') as running:
+            for _ in range(2000):
+                assert running.get("/health")[0] == 200
+            running.process.send_signal(signal.SIGTERM)
+            assert running.process.wait(timeout=20 * SLOW) == 0
